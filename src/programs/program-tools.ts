@@ -27,7 +27,7 @@ export interface ProgramOptions {
   readonly typeCheck?: boolean;
 }
 
-/** What the declaration of `tools` has besides the tools that a program names. */
+/** The member of `tools` for tools that are not declared by name. */
 const ANY_TOOL = "[name: string]: (input?: any) => Promise<any>;";
 
 /**
@@ -54,7 +54,10 @@ function typesOf(registry: ToolRegistry<never>): ProgramTypes {
   };
 }
 
-/** The worst class of the tools whose names match one of the patterns; `read` if there are none, as programs can search. */
+/**
+ * The strictest class of the tools whose names match one of the patterns; `read` if there are none, since
+ * programs can search.
+ */
 function worstOf(registry: ToolRegistry<never>, patterns: readonly string[]): SideEffects {
   const compiled = patterns.map(compileNamePattern);
   let worst = SIDE_EFFECTS.indexOf("read");
@@ -69,8 +72,9 @@ function worstOf(registry: ToolRegistry<never>, patterns: readonly string[]): Si
 const NAMES: OptionNames<ProgramOptions> = { prefix: true, tools: true, typeCheck: true };
 
 /**
- * Registers the tools with which a model runs programs: `run_program`, `search_tools` and `describe_tools`. Register them
- * after the tools that programs call: the class of `run_program` is the worst of theirs.
+ * Registers the tools with which a model runs programs: `run_program`, `search_tools` and `describe_tools`.
+ * Register them after the tools that programs call: `run_program` gets the strictest class of the tools that
+ * it can call.
  *
  * @throws {TypeError} if an option is invalid.
  * @throws {DuplicateToolError} if the name of one of the tools is taken.

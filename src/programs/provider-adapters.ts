@@ -80,8 +80,9 @@ export interface AiSdkProgramOptions {
 }
 
 /**
- * Returns `run_program` as a tool of AI SDK 7: the only one that the model is offered, if you pass no others. Its calls,
- * and those of programs, are dispatched in the context, in whose registry the toolset `programs` must be registered.
+ * Returns `run_program` as a tool of AI SDK 7: the only one that the model is offered, unless you pass other
+ * tools. Its calls, and those of programs, are dispatched in the context, in whose registry the toolset
+ * `programs` must be registered.
  *
  * @throws {TypeError} if it is not.
  */

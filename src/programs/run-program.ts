@@ -31,8 +31,8 @@ cities.filter(({ celsius }) => celsius > 20)`;
 /**
  * Returns the tool that runs a program: JavaScript or TypeScript that calls other tools.
  *
- * @param sideEffects The worst that the tools which a program may call can do.
- * @param prefix What the names of the tools for finding others begin with.
+ * @param sideEffects The strictest class of the tools that a program may call.
+ * @param prefix The prefix of the names of the tools for finding tools.
  */
 export function runProgramTool(sideEffects: SideEffects, checker: ProgramChecker, prefix: string): Tool {
   return {

@@ -54,7 +54,10 @@ interface Waiting {
   readonly go: () => void;
 }
 
-/** Has programs wait for a compiler. Callers take turns: the programs of one do not keep those of another from being checked. */
+/**
+ * Queues programs for a compiler. Callers take turns, so that one caller's programs do not delay those of
+ * another.
+ */
 export class CompilerTurns {
   readonly #waiting = new FairQueue<Waiting>(({ caller }) => ({ principal: caller }));
   /** How many programs of each caller wait; no entry is zero. */
@@ -140,7 +143,7 @@ export class TypeChecker {
     }
   }
 
-  /** Releases what is held between checks. The next check opens it again. */
+  /** Releases the resources that are reused between checks. The next check opens them again. */
   async close(): Promise<void> {
     await this.#compiler.close();
   }
@@ -194,7 +197,7 @@ const LIMITS = Object.freeze({ cpuMs: WALL_TIME_MS, processMemoryBytes: 1_536 * 
 /** The most that is read of what the compiler says, in bytes. */
 const MAX_OUTPUT_BYTES = 256 * 1_024;
 
-/** No file can name another one, and none is written. What a program catches are errors with `code` and `message`. */
+/** Files cannot import each other, and none is written. Programs catch errors with `code` and `message`. */
 const OPTIONS = [
   "--noEmit",
   "--noResolve",
@@ -293,7 +296,7 @@ async function endOf(program: ConfinedProgram, signal: AbortSignal | undefined):
   return code !== undefined && code <= 2 ? { status: "checked", output } : { status: "exhausted" };
 }
 
-/** Reads a stream to its end, and keeps its beginning. */
+/** Reads a stream to its end, and returns its beginning. */
 async function textOf(stream: Readable): Promise<string> {
   const read = new CollectedBytes();
   for await (const chunk of stream as AsyncIterable<Buffer>) {

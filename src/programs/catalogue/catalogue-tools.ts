@@ -54,11 +54,11 @@ const MAX_SUMMARY_LENGTH = 200;
 const MAX_NAMES = 50;
 
 /**
- * Returns the tools with which a model, or a program of it, finds tools and learns their types. They tell of a tool only
- * to a caller that can call it.
+ * Returns the tools with which a model, or a program of it, finds tools and learns their types. They list a
+ * tool only for a caller that can call it.
  *
- * @param prefix What the names of the toolset begin with.
- * @param leftOut The names of further tools of it, which are never found.
+ * @param prefix The prefix of the names of the toolset.
+ * @param leftOut The names of further tools of the toolset, which are never listed.
  */
 export function catalogueTools(
   registry: ToolRegistry<never>,

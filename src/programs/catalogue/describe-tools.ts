@@ -45,14 +45,14 @@ export function describe(registry: ToolRegistry<never>, options: DescribeOptions
 /**
  * Writes the declarations of these tools.
  *
- * @param others A declaration of further members. Default: none.
+ * @param extra A declaration of further members. Default: none.
  */
 export function declare(
   tools: readonly Tool<never, never>[],
   style: "full" | "names",
-  others?: string,
+  extra?: string,
 ): string {
-  const lines: string[] = others === undefined ? [] : [`  ${others}`];
+  const lines: string[] = extra === undefined ? [] : [`  ${extra}`];
   let length = 0;
   for (const tool of tools) {
     const line = style === "full" ? fullLine(tool) : nameLine(tool);
@@ -177,11 +177,11 @@ class TypeWriter {
   }
 
   #object(schema: JsonObject, depth: number): string {
-    const { properties, required, additionalProperties: others } = schema;
+    const { properties, required, additionalProperties: extra } = schema;
     const members = isJsonObject(properties) ? Object.entries(properties) : [];
     if (members.length === 0) {
-      if (others === false) return "{}";
-      return `{ [name: string]: ${isJsonObject(others) ? this.write(others, depth + 1) : "any"} }`;
+      if (extra === false) return "{}";
+      return `{ [name: string]: ${isJsonObject(extra) ? this.write(extra, depth + 1) : "any"} }`;
     }
     const needed = new Set(Array.isArray(required) ? required : []);
     const written: string[] = [];
@@ -236,7 +236,7 @@ function memberComment(member: JsonValue | undefined): string {
   return commentOf(said + hint, MAX_COMMENT_LENGTH);
 }
 
-/** Returns the type of one scalar value; `undefined` if it is none, or too long. */
+/** Returns the type of one scalar value; `undefined` if it is not a scalar, or too long. */
 function literal(value: JsonValue | undefined): string | undefined {
   if (typeof value === "string") return value.length > MAX_VALUE_LENGTH ? undefined : quoted(value);
   if (value === null || typeof value === "number" || typeof value === "boolean") return String(value);

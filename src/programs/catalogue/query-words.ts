@@ -15,7 +15,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The word for who calls. */
+/** The word for the caller. */
 const SELF = "self";
 
 /** Verbs with the words that change what they mean, and what they mean then: a line for each. */
@@ -114,7 +114,7 @@ const FORMS: readonly (readonly [form: RegExp, words: string])[] = [
 const QUESTION =
   /^\s*(?:what|which|who|whose|where|when|why|how|is|are|was|were|do|does|did|has|have|any\p{L}*)(?!\p{L})/iu;
 
-/** Whether a query asks for something to be told, not to be done. */
+/** Whether a query asks for information, not for an action. */
 export function isQuestion(query: string): boolean {
   return QUESTION.test(query);
 }
@@ -138,7 +138,10 @@ export function queryWordsOf(query: string): readonly string[] {
   return [...words];
 }
 
-/** Returns a name in which who calls has a word: `get_me`. Elsewhere, such a word says nothing: `show me the files`. */
+/**
+ * Marks the words for the caller in the name of a tool: `get_me`. In queries, such words are not significant:
+ * `show me the files`.
+ */
 export function withSelf(name: string): string {
   return name.replace(
     /(?<![a-zA-Z])(?:me|my|mine|whoami)(?![a-z])|(?<=[a-z])(?:Me|My)(?![a-z])/g,

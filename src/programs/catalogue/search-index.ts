@@ -13,7 +13,7 @@ export interface SearchDocument {
   readonly answers: boolean;
 }
 
-/** Parameters of BM25: how soon a repeated word stops to count, and how much a long field is held against it. */
+/** Parameters of BM25: how soon a repeated word stops counting, and how much a long field is penalised. */
 const K1 = 1.2;
 const B = 0.6;
 
@@ -102,7 +102,7 @@ export class SearchIndex {
     const least = LEAST_RARITY * Math.max(...rarities);
     for (const [index, alternatives] of terms.entries()) {
       const rarity = rarities[index] as number;
-      // Words of nearly all documents distinguish none of them, and take the most time.
+      // Words of nearly all documents do not distinguish documents, and take the most time.
       if (rarity < least) continue;
       // Of words for the same thing, the one counts that fits a document best.
       this.#word++;
@@ -162,7 +162,7 @@ export class SearchIndex {
     for (let size = count; size > 0 && best.length < limit; size--) {
       const first = heap[0] as number;
       if (accepts(first)) best.push(first);
-      // The taken one stays in the list, behind the heap: its sum is reset with the others.
+      // The taken one stays in the list, behind the heap, so that its sum is reset, too.
       heap[0] = heap[size - 1] as number;
       heap[size - 1] = first;
       sink(0, size - 1);

@@ -51,7 +51,7 @@ const BUSY_MS = 5_000;
  */
 export function openDatabase(file: string, readOnly: boolean): DatabaseSync {
   guardFiles(databaseFiles(file));
-  // Loaded on use: most processes keep nothing.
+  // Loaded on use: most processes open no database.
   const sqlite = process.getBuiltinModule("node:sqlite");
   let database: DatabaseSync | undefined;
   try {

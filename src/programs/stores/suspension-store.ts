@@ -4,26 +4,27 @@ import type { CallPlace, ClaimedCall } from "../../engine/call/suspension.ts";
 import type { OpenCall } from "../../sandboxes/contract/suspension.ts";
 
 /**
- * Keeps suspended programs. A method that writes is atomic, and has written durably when it returns, or when its promise
- * resolves. If it throws or rejects, nothing was written. Everything that `sealed` has is encrypted.
+ * Stores suspended programs. A method that writes is atomic, and has written durably when it returns, or when
+ * its promise resolves. If it throws or rejects, nothing was written. Everything that `sealed` has is
+ * encrypted.
  */
 export interface SuspensionStore {
   /**
-   * Writes what a program is while it waits.
+   * Writes the state of a waiting program.
    *
-   * @param calls Calls of its tool that it has made, whose states replace those that are known.
+   * @param calls Calls that its tool has made. Their states replace the stored ones.
    * @returns `false`, and writes nothing, if the program is known with another revision before this one.
    */
   put(program: StoredProgram, calls: readonly StoredCall[]): MaybePromise<boolean>;
   /**
-   * Writes a program in place of the revision before, which waits: at no moment there is none that waits, and whoever knows
-   * only the revision before can do nothing more with it.
+   * Replaces the waiting previous revision of a program atomically: one revision is waiting at any time, and
+   * the previous one can no longer be used.
    *
-   * @returns `false`, and writes nothing, if the revision before is not there, or does not wait.
+   * @returns `false`, and writes nothing, if the previous revision does not exist, or does not wait.
    */
   replace(program: StoredProgram): MaybePromise<boolean>;
   /**
-   * Takes a program that waits, so that it goes on in the caller's process and in no other. It waits again with the next
+   * Takes a waiting program, so that it continues in the caller's process only. It waits again with the next
    * {@link put}.
    *
    * @returns `false` if it does not wait, or has another revision.
@@ -84,7 +85,7 @@ export interface ProgramHeader extends CallPlace {
   readonly template: string;
   /** The digest of the definitions of its tool and of the tools that it may call. */
   readonly definitions: string;
-  /** The revision of the policy; absent if it said none. */
+  /** The revision of the policy; absent if the policy has none. */
   readonly policyRevision?: string;
   /** In milliseconds since the epoch. */
   readonly suspendedAt: number;

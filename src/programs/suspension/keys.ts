@@ -43,10 +43,10 @@ export class SuspensionKeys {
 }
 
 /**
- * Reads keys from a file: lines with the id of a key, a space, and 64 hexadecimal digits. The first one seals; to replace it,
- * add a line above it. Empty lines, and those that begin with `#`, are left out.
+ * Reads keys from a file: lines with the id of a key, a space, and 64 hexadecimal digits. The first one
+ * seals; to replace it, add a line above it. Empty lines, and those that begin with `#`, are ignored.
  *
- * @throws {TypeError} if a line is invalid, or others than the file's owner can read it.
+ * @throws {TypeError} if a line is invalid, or users other than the file's owner can read it.
  * @throws the error of the file system, if the file cannot be read.
  */
 export function readSuspensionKeys(file: string): readonly SuspensionKey[] {

@@ -47,8 +47,8 @@ interface MemoryCall {
 }
 
 /**
- * Keeps one program. Until it is suspended for the first time, nothing is written, and the states of its calls are stored in
- * memory: without what is suspended, nothing could go on, and most programs never wait for long.
+ * Stores one program. Until it is first suspended, nothing is written, and the states of its calls stay in
+ * memory: they are of no use without the program, and most programs never wait for long.
  */
 export class ProgramSuspension implements CallSuspension {
   readonly from: SuspendedTask | undefined;
@@ -58,13 +58,13 @@ export class ProgramSuspension implements CallSuspension {
   readonly #host: SuspensionHost;
   readonly #call: SuspendableCall;
   readonly #id: string;
-  /** How far the calls of an earlier process had come. */
+  /** The states of the calls that an earlier process made. */
   readonly #earlier: ReadonlyMap<number, "begun" | NestedResult>;
   readonly #calls = new Map<number, MemoryCall>();
   #revision: number;
-  /** Whether another process has the program, so that nothing of it is removed here. */
+  /** Whether another process has taken the program, so that this one must not remove it. */
   #isLost = false;
-  /** Whether it waits in the store, so that another process can take it. */
+  /** Whether it is waiting in the store, so that another process can take it. */
   #isWaiting: boolean;
   #writing: Promise<void> | undefined;
 
@@ -89,7 +89,6 @@ export class ProgramSuspension implements CallSuspension {
     return this.#isLost;
   }
 
-  /** Whether something is written. */
   get #isStored(): boolean {
     return this.#revision > 0;
   }

@@ -48,8 +48,8 @@ const DEFAULT_AFTER_MS = 2_000;
 const MAX_DELAY_MS = 2_147_483_647;
 
 /**
- * Opens what keeps JavaScript tools, programs among them, while they wait for the calls that they make. Pass it as
- * `suspensions` to `openSessions` or a dispatch, and close it after them.
+ * Opens the suspensions of JavaScript tools, including programs, which wait for the calls that they make.
+ * Pass it as `suspensions` to `openSessions` or a dispatch, and close it after them.
  *
  * @throws {TypeError} if an option is invalid.
  */
@@ -65,8 +65,8 @@ export function openSuspensions(options: SuspensionsOptions): Suspensions {
 /** Suspended programs. {@link openSuspensions} opens them. */
 export class Suspensions implements CallSuspensions, AsyncDisposable {
   readonly #host: SuspensionHost;
-  /** The ids of programs that were refused here, as another process has them, until their calls have ended here. */
-  readonly #others = new Set<string>();
+  /** The ids of programs that another process has taken, until their calls have ended in this one. */
+  readonly #takenElsewhere = new Set<string>();
 
   /** @internal */
   constructor(host: SuspensionHost) {
@@ -97,8 +97,8 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
   }
 
   /**
-   * Gives a program its next revision: a process that has an earlier one, and may only have lost its connection, can make no
-   * call and write nothing of the program any more.
+   * Gives a program its next revision. A process with an earlier one, which may only have lost its
+   * connection, can then no longer make calls for the program or write it.
    *
    * @throws {SuspensionRefusedError} as a rejection, if another process was first.
    */
@@ -107,11 +107,11 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
     const header = { ...stored, revision: stored.revision + 1, keyId: keys.sealing.id };
     const program = { ...header, sealed: seal(content, boundTo(header), keys.sealing) };
     if (await repeated(() => store.replace(program))) return header;
-    this.#others.add(header.id);
+    this.#takenElsewhere.add(header.id);
     throw new SuspensionRefusedError("taken");
   }
 
-  /** @throws {SuspensionRefusedError} if it must not go on as this call. */
+  /** @throws {SuspensionRefusedError} if it must not continue as this call. */
   #open({ sealed, ...header }: StoredProgram, call: SuspendableCall): Uint8Array {
     if (header.principal !== call.principal) throw new SuspensionRefusedError("other_principal");
     const isSame =
@@ -139,7 +139,7 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
   async forget(place: CallPlace): Promise<void> {
     const { store } = this.#host;
     const id = programId(place);
-    if (this.#others.delete(id)) return;
+    if (this.#takenElsewhere.delete(id)) return;
     try {
       const stored = await store.get(id);
       // One that went on in another process is its own.
