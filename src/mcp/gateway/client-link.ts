@@ -97,7 +97,7 @@ export interface LinkedCall {
   readonly link: McpCallLink;
 }
 
-/** Finds the way back from a call of a server to its client. */
+/** Finds the clients of calls, so that a server can ask them. */
 export class CallLinks {
   readonly #clientOf: ClientOfCall | undefined;
   readonly #asksOf: (server: string) => ReadonlySet<McpAsk>;
@@ -116,10 +116,10 @@ export class CallLinks {
 }
 
 /**
- * Makes the request for the client of what a server asks. A person has to see who asks, so that the server's message stands
- * below its name, and a form whose texts are not what they look like is refused.
+ * Converts the request of a server into one for the client. A person has to see who asks: the message is
+ * shown below the server's name, and a form with deceptive texts is refused.
  *
- * @throws an `Error` if it cannot be shown. Its text has nothing of the server.
+ * @throws an `Error` if it cannot be shown. Its text contains nothing from the server.
  */
 function relayedRequest(server: string, { method, params }: McpAskedRequest): McpInputRequest {
   if (method === "roots/list") return { method };

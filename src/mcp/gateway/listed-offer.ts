@@ -26,14 +26,17 @@ const ID: Readonly<Record<OfferKind, string>> = {
   prompts: "name",
 };
 
-/** The offers of a server that can be passed on, and why the others cannot. */
+/** The offers of a server that can be passed on, and a problem for each one that cannot. */
 export interface ReadOffers {
   readonly offers: readonly ListedOffer[];
   /** One line for each. They may have text of the server. */
   readonly problems: readonly string[];
 }
 
-/** Reads the lists of a server. A malformed definition costs itself; of several with one id, none is taken. */
+/**
+ * Reads the lists of a server. A malformed definition is skipped, and so are all definitions that share an
+ * id.
+ */
 export function readOffers({ items }: Pick<ListedOffers, "items">): ReadOffers {
   const problems: string[] = [];
   const offers: ListedOffer[] = [];

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../json/value.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import { type ListedOffer, readOffers } from "./listed-offer.ts";
 
-/** Keeps what one server offers besides its tools. */
+/** The resources, templates and prompts of one server. */
 export class ServerOffers {
   readonly #connection: McpConnection;
   #offers: readonly ListedOffer[] = [];
@@ -27,7 +27,7 @@ export class ServerOffers {
     return this.#completes;
   }
 
-  /** Milliseconds for which the lists hold; `undefined` if the server did not say. */
+  /** Milliseconds for which the lists are valid; `undefined` if the server did not say. */
   get ttlMs(): number | undefined {
     return this.#ttlMs;
   }

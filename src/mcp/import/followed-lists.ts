@@ -3,18 +3,18 @@ import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection
 import { noticesOf, type OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { ListKind } from "../../sandboxes/remote/mcp-client/wire.ts";
 
-/** Milliseconds in which further changes of a list do not have it read again. */
+/** Milliseconds in which further changes of a list do not cause another read. */
 const PAUSE_MS = 500;
 
-/** Problems of one list that are told one by one. */
+/** Maximum number of problems of one list that are reported one by one. */
 const MAX_PROBLEMS = 50;
 
-/** The shortest time for which a list is retained whose server says how long. */
+/** The minimum of the times for which servers ask to cache a list. */
 const MIN_TTL_MS = 10_000;
 
 /** Lists of a server that are retained. */
 export interface FollowedServerLists {
-  /** Milliseconds for which they hold; `undefined` if the server did not say. */
+  /** Milliseconds for which they are valid; `undefined` if the server did not say. */
   readonly ttlMs: number | undefined;
   /**
    * Reads them, and returns a line for each problem, which may have text of the server.
@@ -111,14 +111,14 @@ export class FollowedLists {
     this.#expireAfter(this.#options.lists.ttlMs);
   }
 
-  /** A server that tells of changes is asked again anyway: its message can be lost. */
+  /** Also refreshes the lists of a server that notifies about changes: a notification can be lost. */
   #expireAfter(ttlMs: number | undefined): void {
     if (ttlMs === undefined || this.#isClosed) return;
     const delay = Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_DELAY_MS);
     this.#timer = setTimeout(() => this.#changed(), delay).unref();
   }
 
-  /** Stops following. What is retained stays. */
+  /** Stops following. The current lists stay available. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);

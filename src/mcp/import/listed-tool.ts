@@ -8,7 +8,7 @@ export interface ListedTool {
   /** The server's own name of it. */
   readonly original: string;
   readonly title?: string;
-  /** Empty if the server gives none. */
+  /** Empty if the server provides none. */
   readonly description: string;
   readonly inputSchema: JsonObject;
   readonly outputSchema?: JsonObject;
@@ -22,7 +22,7 @@ export interface ListedTool {
 /** The longest description, in characters. A model reads it with every message. */
 const MAX_DESCRIPTION = 65_536;
 
-/** The tools of a list that can be registered, and why the others cannot. */
+/** The tools of a list that can be registered, and a problem for each one that cannot. */
 export interface ReadTools {
   readonly tools: readonly ListedTool[];
   /** One line for each. They have text of the server: show them only rendered. */
@@ -33,8 +33,8 @@ export interface ReadTools {
 const MAX_NAMED = 10;
 
 /**
- * Reads the tools of a server. A definition that is malformed costs that tool, and not the others. Of several tools with one
- * name, none is taken: which of them a call would reach is not known.
+ * Reads the tools of a server. Malformed definitions are skipped. So are all tools that share a name, since
+ * it is unknown which of them a call would reach.
  *
  * @param server The name of the server in the config.
  * @param listed The members of `tools` of all pages. Anything.

@@ -15,10 +15,10 @@ export interface LogInOptions {
 }
 
 /**
- * Forgets the tokens for a server and gets new ones. A registration of the client is retained.
+ * Discards the tokens for a server and gets new ones. The registration of the client is preserved.
  *
- * @returns the file with the tokens; `undefined` if the server wants none.
- * @throws {Error} if there are none. `message` is for operators.
+ * @returns the file with the tokens; `undefined` if the server does not require any.
+ * @throws {Error} if tokens cannot be obtained. `message` is for operators.
  */
 export async function logIn(
   name: string,

@@ -129,11 +129,11 @@ function httpOpener(
 ): OpenTransport {
   const { url, headers } = options;
   const grants = [grantOf(options)];
-  const hold = (): ReservedBytes => room.hold(name);
-  const session = sessionFor(name, options, { egress, hold });
+  const reserve = (): ReservedBytes => room.reserve(name);
+  const session = sessionFor(name, options, { egress, reserve });
   const redact = session && ((text: string): string => session.redact(text));
   return async (sdk, filter) => {
-    const fetch = httpFetch({ egress, grants, filter, hold });
+    const fetch = httpFetch({ egress, grants, filter, reserve });
     const inner = new sdk.StreamableHTTPClientTransport(new URL(url), {
       fetch: session === undefined ? fetch : oauthFetch(sdk, fetch, session),
       ...(headers && { requestInit: { headers: { ...headers } } }),
@@ -146,13 +146,13 @@ function httpOpener(
 function sessionFor(
   server: string,
   options: HttpServerOptions,
-  { egress, hold }: Pick<HttpFetchOptions, "egress" | "hold">,
+  { egress, reserve }: Pick<HttpFetchOptions, "egress" | "reserve">,
 ): OAuthSession | undefined {
   const { url, oauth } = options;
   if (oauth === undefined) return undefined;
   const { net = [] } = oauth;
   const own = grantOf(options);
-  const fetch = httpFetch({ egress, grants: [own, ...net], hold });
+  const fetch = httpFetch({ egress, grants: [own, ...net], reserve });
   // What is for a granted authorization server, such as the client's secret, must not go to the MCP server.
   const authorizing = net.length > 0 ? net : [own];
   return new OAuthSession({
@@ -164,7 +164,10 @@ function sessionFor(
   });
 }
 
-/** Adds the access token to requests. One that a server refuses for want of tokens or scopes is sent again with others. */
+/**
+ * Adds the access token to requests. If a server refuses one for missing tokens or scopes, it is sent again
+ * with new tokens.
+ */
 function oauthFetch(sdk: Sdk, fetch: FetchLike, session: OAuthSession): FetchLike {
   return async (url, init = {}) => {
     for (let attempt = 1; ; attempt++) {
@@ -248,7 +251,10 @@ async function warnOfNode(
   );
 }
 
-/** Whether `NODE_USE_ENV_PROXY` holds for `fetch`, `node:http` and `node:https` (release notes of 22.21.0 and 24.5.0). */
+/**
+ * Whether `NODE_USE_ENV_PROXY` applies to `fetch`, `node:http` and `node:https` (release notes of 22.21.0 and
+ * 24.5.0).
+ */
 function usesProxy(major: number, minor: number): boolean {
   return major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21);
 }

@@ -61,7 +61,7 @@ const NAMES: OptionNames<McpOptions> = {
 export interface McpOptions {
   /** By name: 1 to 32 letters, digits, `_` and `-`. A tool is registered as `mcp_<server>_<tool>`. */
   readonly servers: Readonly<Record<string, ImportedServerOptions>>;
-  /** Where the tools are registered. Its pins hold for them too. */
+  /** Where the tools are registered. Its pins apply to them, too. */
   readonly registry: ToolRegistry;
   /** Start the servers that are programs. */
   readonly sandboxes: Pick<Sandboxes, "startConfinedProgram">;
@@ -100,8 +100,8 @@ export interface McpImports extends AsyncDisposable {
   /** The resources, resource templates and prompts of the servers, for `openMcpServer`. They are read at each request. */
   readonly offers: McpOffers;
   /**
-   * What the servers say to a model besides their tools, as it is pinned: their instructions by the names of the servers, and
-   * resources, templates and prompts by `<server>/<list>/<id>`.
+   * The texts of the servers for a model, other than their tools, as they are pinned: their instructions by
+   * the names of the servers, and resources, templates and prompts by `<server>/<list>/<id>`.
    */
   definitions(): ReadonlyMap<string, JsonObject>;
   /** The instructions of servers, by name. With the pins of a lock, only those that were approved. */
@@ -111,8 +111,9 @@ export interface McpImports extends AsyncDisposable {
 }
 
 /**
- * Connects to MCP servers, and registers their tools: `mcp_<server>_<tool>`. They are called like all others, through policy
- * and journal. A server that cannot be reached costs its own tools, and is tried again.
+ * Connects to MCP servers, and registers their tools: `mcp_<server>_<tool>`. They are called like all other
+ * tools, through policy and journal. The tools of an unreachable server are missing, and the connection is
+ * retried.
  *
  * @throws {TypeError} if an option is invalid.
  */

@@ -34,8 +34,8 @@ export interface ServerTraits {
    */
   readonly asks?: readonly McpAsk[];
   /**
-   * Whether its tools and prompts keep their own names, in place of `mcp_<server>_<name>`: for a gateway before one server whose
-   * clients know them. A name that is taken is not given to it. Default: `false`.
+   * Whether its tools and prompts keep their own names, in place of `mcp_<server>_<name>`: for a gateway
+   * before one server whose clients know them. Names that are taken are skipped. Default: `false`.
    */
   readonly keepsNames?: boolean;
 }
@@ -46,18 +46,18 @@ export interface StdioServerOptions extends ServerTraits {
   readonly command: string;
   /** Default: none. */
   readonly args?: readonly string[];
-  /** All its variables besides `PATH`, `HOME` and `LANG`. Default: none. */
+  /** Its environment variables in addition to `PATH`, `HOME` and `LANG`. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Relative to the first granted directory. Default: the first one for writing, or else the first one that does not hold packages, such
-   * as `node_modules`; `/tmp` if there is none.
+   * Relative to the first granted directory. Default: the first one for writing, or else the first one
+   * without packages, such as `node_modules`; `/tmp` if there is none.
    */
   readonly cwd?: string;
-  /** Files and directories that it sees besides the system's. Default: none. */
+  /** Files and directories that it sees in addition to those of the system. Default: none. */
   readonly fs?: readonly FsGrant[];
   /** Origins that it can reach. Default: none. */
   readonly net?: readonly NetGrant[];
-  /** Default: `netBytes` 256 MiB, and no others. */
+  /** Default: only `netBytes`, 256 MiB. */
   readonly limits?: LongRunningLimits;
 }
 
@@ -69,7 +69,7 @@ export interface HttpServerOptions extends ServerTraits {
   readonly headers?: Readonly<Record<string, string>>;
   /** Address ranges that the host may have although they are not public, such as `127.0.0.1/32`. Default: none. */
   readonly addresses?: readonly string[];
-  /** How tokens for it are got. Default: it gets none besides those of `headers`. */
+  /** How to get tokens for it. Default: it only gets those of `headers`. */
   readonly oauth?: OAuthOptions;
 }
 

@@ -26,7 +26,7 @@ interface ToolHandleOptions {
   readonly connection: McpConnection;
   readonly tool: ListedTool;
   readonly sideEffects: SideEffects;
-  /** The name that the server gives itself; `null` if it gives none. */
+  /** The server's own name; `null` if it has none. */
   readonly serverName: string | null;
   /** Find the clients of calls. Default: they have none. */
   readonly links?: CallLinks | undefined;
@@ -129,7 +129,7 @@ export class ServerTools {
     return this.#info;
   }
 
-  /** Milliseconds for which the last list holds; `undefined` if the server did not say. */
+  /** Milliseconds for which the last list is valid; `undefined` if the server did not say. */
   get ttlMs(): number | undefined {
     return this.#ttlMs;
   }

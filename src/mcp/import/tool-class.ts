@@ -2,7 +2,10 @@ import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { compileNamePattern, type NamePattern } from "../../policy/match/name-pattern.ts";
 import { SIDE_EFFECTS, type SideEffects, UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
 
-/** The classes of imported tools, by patterns of their names, such as `{ "mcp_github_*": "network" }`. The first match holds. */
+/**
+ * The classes of imported tools, by patterns of their names, such as `{ "mcp_github_*": "network" }`. The
+ * first match applies.
+ */
 export type ToolClasses = Readonly<Record<string, SideEffects>>;
 
 /** Finds the class of each imported tool. */

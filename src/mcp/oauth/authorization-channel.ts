@@ -3,7 +3,7 @@ import { EgressError } from "../../egress/egress-error.ts";
 import { AuthorizationError } from "../../sandboxes/remote/mcp-client/unsent.ts";
 import { REQUEST_MS } from "../../sandboxes/remote/mcp-client/wire.ts";
 
-/** Errors of RFC 6749, section 5.2, after which the client has to be registered anew. */
+/** Errors of RFC 6749, section 5.2, after which the client has to be registered again. */
 const CLIENT_ERRORS: readonly unknown[] = ["invalid_client", "unauthorized_client"];
 
 /**

@@ -13,7 +13,7 @@ const VERSION = 1;
 const MAX_BYTES = 1_024 * 1_024;
 const BOUNDS = { length: MAX_BYTES, values: 10_000, members: 10_000 };
 
-/** Permissions of the group and of others. */
+/** Permission bits of the group and of other users. */
 const OTHERS = 0o077;
 
 /** What is retained for one server. Each part has the `issuer` that it is for. */
@@ -42,9 +42,9 @@ export class CredentialFile {
   }
 
   /**
-   * Reads the credentials; none if there is no file.
+   * Reads the credentials; empty if the file does not exist.
    *
-   * @throws {AuthorizationError} if others can read the file, or it is not one for this server.
+   * @throws {AuthorizationError} if other users can read the file, or it belongs to another server.
    */
   async read(): Promise<Credentials> {
     try {
@@ -63,7 +63,7 @@ export class CredentialFile {
   /**
    * Replaces the file as a whole.
    *
-   * @throws {AuthorizationError} if it cannot be written, or others can read the directory.
+   * @throws {AuthorizationError} if it cannot be written, or other users can read the directory.
    */
   async write({ client, tokens }: Credentials): Promise<void> {
     const temporary = `${this.path}.${randomUUID()}.tmp`;

@@ -16,13 +16,13 @@ const NAMES: OptionNames<OAuthOptions> = {
 /** How tokens for a server are got (MCP, "Authorization"). */
 export interface OAuthOptions {
   /**
-   * Where the tokens are retained: one file for each server, which only its owner can read. The directory is created; one that
-   * others can read is refused.
+   * Where the tokens are stored: one file for each server, which only its owner can read. The directory is
+   * created; one that other users can read is refused.
    */
   readonly directory: string;
   /**
-   * Origins of authorization servers, with all their endpoints. Requests to others are refused, whatever the server says:
-   * also to its own origin, except for metadata. Default: the server's own origin.
+   * Origins of authorization servers, with all their endpoints. Requests to other origins are refused, even
+   * to the server's own one, except for metadata. Default: the server's own origin.
    */
   readonly net?: readonly NetGrant[];
   /** The client's name at the authorization server. Default: `clientMetadataUrl`, or the client registers itself (RFC 7591). */

@@ -10,7 +10,7 @@ import type { CredentialFile } from "./credential-file.ts";
 import type { Loopback } from "./loopback.ts";
 import type { OAuthOptions } from "./oauth-options.ts";
 
-/** Where a login stands: the SDK asks for it between its steps. It serves one login, and keeps what that gives in the file. */
+/** The state of one login, which the SDK reads between its steps. Stores the results in the file. */
 export class LoginProvider implements OAuthClientProvider {
   /** The URL for the person; set once the SDK wants one. */
   authorizationUrl: URL | undefined;

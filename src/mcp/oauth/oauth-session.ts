@@ -49,7 +49,7 @@ export class OAuthSession {
   /**
    * Returns the access token; `undefined` if there is none.
    *
-   * @throws {AuthorizationError} if others can read the file with the tokens.
+   * @throws {AuthorizationError} if other users can read the file with the tokens.
    */
   async token(): Promise<string | undefined> {
     this.#known ??= await this.#file.read();
@@ -57,10 +57,10 @@ export class OAuthSession {
   }
 
   /**
-   * Gets other tokens than those that a server refused.
+   * Replaces tokens that a server refused.
    *
-   * @param refused The access token that the request had.
-   * @throws {AuthorizationError} if there are none without a person, or the person gave no access.
+   * @param refused The access token of the request.
+   * @throws {AuthorizationError} if that needs a person, or the person denied access.
    */
   async renew(challenge: Challenge, refused: string | undefined): Promise<void> {
     this.#known = await this.#file.read();
@@ -142,7 +142,7 @@ export class OAuthSession {
     }
   }
 
-  /** Gets tokens anew: from a person, or with the client's own credentials. */
+  /** Gets new tokens: from a person, or with the client's own credentials. */
   async #logIn(
     sdk: Sdk,
     channel: AuthorizationChannel,

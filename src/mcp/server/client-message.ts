@@ -58,11 +58,14 @@ const INVALID_PARAMS = -32_602;
 export interface Refusal {
   readonly code: number;
   readonly message: string;
-  /** The id of the request as JSON text, with each of its digits; `null` if there is none. */
+  /** The id of the request as JSON text, with all of its digits; `null` if there is none. */
   readonly id: string;
 }
 
-/** A message, or the errors for what cannot be carried out: several for a batch, none for responses and notifications. */
+/**
+ * A message, or the errors for requests that cannot be carried out: several for a batch, none for responses
+ * and notifications.
+ */
 export type ClientMessage = { readonly message: JsonObject } | RefusedMessages;
 
 /** What cannot be carried out. */
@@ -72,9 +75,9 @@ export interface RefusedMessages {
 }
 
 /**
- * Reads a message of a client, which may be hostile. Each request, which is what has a method and a text or a number as its id,
- * gets one answer with this id: those that the SDK would drop are refused here. Batches are refused, each of their requests for itself:
- * MCP has had none since 2025-06-18.
+ * Reads a message of a client, which may be hostile. Each request, which has a method and a string or number
+ * as its id, gets exactly one answer with this id: those that the SDK would drop are refused here. Each
+ * request of a batch is refused: MCP has not had batches since 2025-06-18.
  */
 export function readClientMessage(text: string, sdk: MessageSdk): ClientMessage {
   const parsed = parseJson(text, MESSAGE_BOUNDS);
@@ -151,7 +154,7 @@ export interface MessageMember {
  * Returns the error for a message.
  *
  * @param members Its members; `undefined` if they cannot be read.
- * @returns none if it is a response or a notification, which are never answered.
+ * @returns no error for a response or a notification, which are never answered.
  */
 export function refusalOf(
   members: readonly MessageMember[] | undefined,

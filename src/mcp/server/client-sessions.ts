@@ -21,8 +21,8 @@ interface Shared {
 }
 
 /**
- * What tells principals apart: not only their ids. The access tokens of one user have different scopes, and a session has the
- * principal with which it was opened.
+ * The key of a principal. Its id is not enough: the access tokens of one user have different scopes, and a
+ * session belongs to the principal that opened it.
  */
 export function principalKey(principal: Principal | undefined): string {
   return principal === undefined ? "" : canonicalText(copyJson(principal));
@@ -61,7 +61,7 @@ export class ClientSessions {
     const { sessions, session } = this.#options;
     const given = session?.(principal) ?? {};
     const id = PREFIX + newId();
-    // The sessions are closed when the process begins again: no client could ask for what a store kept.
+    // The sessions are closed when the process restarts: clients could not resume stored ones.
     const name = clientName.slice(0, MAX_NAME_CHARS).toWellFormed();
     const own = { durable: false, ...(name.trim() !== "" && { name }) };
     return sessions.open({ ...own, ...given, id, ...(principal !== undefined && { principal }) });

@@ -37,7 +37,7 @@ export interface RequestedCall {
 export interface ExchangeParts {
   readonly sdk: Sdk;
   readonly runs: Runs;
-  readonly held: PendingRuns;
+  readonly pending: PendingRuns;
   readonly isModern: boolean;
   /** Whether lists have what the client can never call, too. */
   readonly listsAll: boolean;
@@ -87,7 +87,7 @@ export async function exchange(
       }
       if (!isModern) await askAll(context, run, step.requests);
       else {
-        const requestState = parts.held.hold(run, principal, binding());
+        const requestState = parts.pending.add(run, principal, binding());
         if (requestState !== undefined) return { inputRequests: inputRequests(step.requests), requestState };
       }
     }
@@ -97,7 +97,7 @@ export async function exchange(
 }
 
 function takeOrStart(
-  { sdk, runs, held, capabilities, isModern }: ExchangeParts,
+  { sdk, runs, pending, capabilities, isModern }: ExchangeParts,
   call: RequestedCall,
   context: ServerContext,
   {
@@ -119,7 +119,7 @@ function takeOrStart(
       isModern,
     });
   }
-  const run = typeof state === "string" ? held.take(state, principal, binding()) : undefined;
+  const run = typeof state === "string" ? pending.take(state, principal, binding()) : undefined;
   if (run === undefined) {
     const message = "The requestState is not one that waits for this request: call again without it";
     throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message, {

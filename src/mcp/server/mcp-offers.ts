@@ -88,7 +88,7 @@ export type McpComplete = (
   context: HostContext,
 ) => readonly string[] | Promise<readonly string[]>;
 
-/** What a server offers besides its tools. The lists are read at each request. */
+/** The resources and prompts of a server. The lists are read at each request. */
 export interface McpOffers {
   /** Default: none. */
   readonly resources?: readonly McpResource[];

@@ -23,12 +23,12 @@ import type { EndOfCall } from "./tools/tool-handlers.ts";
 
 type OfferOptions = Pick<McpServerOptions, "imported" | keyof McpOffers>;
 
-/** How many streams one principal may listen on. The SDK bounds those of all. */
+/** How many streams one principal may listen on. The SDK bounds their total. */
 const MAX_OF_PRINCIPAL = 32;
 
-/** Counts the streams of `subscriptions/listen`, so that no principal takes the places of the others. */
+/** Counts the streams of `subscriptions/listen`, so that no principal uses up the slots of the others. */
 class Listeners {
-  /** The ids of principals. A request that nothing holds would not be aborted with the connection. */
+  /** The ids of principals. Without a reference, a request would not be aborted with the connection. */
   readonly #open = new Map<Request, string>();
 
   /**
@@ -65,8 +65,8 @@ export interface McpClient {
     signal?: AbortSignal,
   ): Promise<Readonly<Record<string, JsonObject>>>;
   /**
-   * Tells the client how far the call has come, if it wants to know: the figures as they are. From then on, what the tool gives
-   * to `context.onOutput` is no longer told as progress.
+   * Reports the progress of the call to the client, if it asked for that, with unchanged figures. From then
+   * on, output given to `context.onOutput` is no longer reported as progress.
    */
   progress(report: McpProgress): void;
 }
@@ -79,7 +79,10 @@ export class McpServer implements AsyncDisposable {
   readonly #modern: McpHttpHandler;
   readonly #stdio = new Set<McpStdio>();
   readonly #listeners = new Listeners();
-  /** By the requests that follow their signals, which they do only as long as both are held. */
+  /**
+   * The source requests, by the requests that follow their signals: they stop doing so when either is
+   * garbage-collected.
+   */
   readonly #sources = new WeakMap<Request, Request>();
   #isClosed = false;
 
@@ -206,33 +209,33 @@ export class McpServer implements AsyncDisposable {
     // If all tools were replaced, those of resources and prompts are gone.
     for (const tool of offeredTools(this.#parts)) if (!registry.has(tool.name)) registry.register(tool);
     this.#modern.notify.toolsChanged();
-    this.#tellLegacy((server) => server.sendToolListChanged());
+    this.#notifyLegacy((server) => server.sendToolListChanged());
   }
 
   /** Tells clients that the prompts have changed. */
   promptsChanged(): void {
     this.#modern.notify.promptsChanged();
-    this.#tellLegacy((server) => server.sendPromptListChanged());
+    this.#notifyLegacy((server) => server.sendPromptListChanged());
   }
 
   /** Tells clients that the list of resources has changed. */
   resourcesChanged(): void {
     this.#modern.notify.resourcesChanged();
-    this.#tellLegacy((server) => server.sendResourceListChanged());
+    this.#notifyLegacy((server) => server.sendResourceListChanged());
   }
 
   /** Tells the clients that are subscribed to a resource that it has changed. */
   resourceUpdated(uri: string): void {
     this.#modern.notify.resourceUpdated(uri);
-    this.#tellLegacy((server) =>
+    this.#notifyLegacy((server) =>
       isSubscribed(server, uri) ? server.sendResourceUpdated({ uri }) : Promise.resolve(),
     );
   }
 
-  #tellLegacy(tell: (server: SdkServer) => Promise<void>): void {
+  #notifyLegacy(notify: (server: SdkServer) => Promise<void>): void {
     const stdio = [...this.#stdio].flatMap((each) => each.servers());
     // Clients that do not listen get no notification.
-    for (const server of [...this.#legacy.servers(), ...stdio]) tell(server).catch(() => {});
+    for (const server of [...this.#legacy.servers(), ...stdio]) notify(server).catch(() => {});
   }
 
   /** Waits until no call of a client is under way. */
@@ -244,8 +247,8 @@ export class McpServer implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { held, runs, options } = this.#parts;
-    held.close();
+    const { pending, runs, options } = this.#parts;
+    pending.close();
     await runs.close();
     await Promise.allSettled([
       ...Array.from(this.#stdio, (each) => each.close()),
@@ -273,7 +276,7 @@ export async function openMcpServer(options: McpServerOptions): Promise<McpServe
   const { info = { name: "sandgate", version: "0.1.0" } } = options;
   await new ClientSessions(options).closeLeft();
   const runs = new Runs(options);
-  const parts = { sdk, options, info, runs, held: new PendingRuns(), offers: allOffers(options) };
+  const parts = { sdk, options, info, runs, pending: new PendingRuns(), offers: allOffers(options) };
   for (const tool of offeredTools(parts)) options.registry.register(tool);
   return new McpServer(parts);
 }

@@ -46,7 +46,10 @@ export interface McpServerOptions extends McpOffers {
   readonly lists?: "allowed" | "all";
   /** The workspace, the mode and the tools of a client's session. Default: those of `Sessions.open`. */
   readonly session?: (principal: Principal | undefined) => Omit<OpenSessionOptions, "id" | "principal">;
-  /** Receives what goes wrong besides calls, such as malformed messages. Must not throw. Default: it is ignored. */
+  /**
+   * Receives problems other than those of calls, such as malformed messages. Must not throw. Default: they
+   * are ignored.
+   */
   readonly onProblem?: (problem: string) => void;
 }
 

@@ -13,12 +13,12 @@ export interface Page<Item> {
 }
 
 /**
- * Returns a page of a list. A cursor is the digest of the last item's key: it says nothing, has always the same length, keeps
- * nothing on the server, and leads only to what the client may see anyway.
+ * Returns a page of a list. A cursor is the digest of the last item's key: it reveals nothing, always has the
+ * same length, needs no state on the server, and leads only to items that the client may see anyway.
  *
  * @param cursor What the client sent. Default: the first page.
  * @param keyOf Returns what identifies an item.
- * @throws an error of the SDK if the cursor leads nowhere, as when its item has been removed.
+ * @throws an error of the SDK if the cursor is unknown, for example because its item has been removed.
  */
 export function pageOf<Item>(
   sdk: Sdk,

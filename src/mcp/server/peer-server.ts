@@ -17,11 +17,11 @@ export interface ServerParts {
   readonly options: McpServerOptions;
   readonly info: { readonly name: string; readonly version: string; readonly title?: string };
   readonly runs: Runs;
-  readonly held: PendingRuns;
+  readonly pending: PendingRuns;
   readonly offers: McpOffers;
 }
 
-/** Milliseconds for which clients may keep lists. They are also told when a list changes. */
+/** Milliseconds for which clients may cache lists. They are also notified when a list changes. */
 const LIST_TTL_MS = 60_000;
 /** What one client sees depends on who it is. */
 const PRIVATE_LIST = { ttlMs: LIST_TTL_MS, cacheScope: "private" } as const;
@@ -34,7 +34,7 @@ const PRIVATE_CONTENT = { ttlMs: 0, cacheScope: "private" } as const;
  * @param ended See {@link addTools}.
  */
 export function peerServer(
-  { sdk, options, info, runs, held, offers }: ServerParts,
+  { sdk, options, info, runs, pending, offers }: ServerParts,
   isModern: boolean,
   session: () => Promise<Session>,
   ended?: EndOfCall,
@@ -51,7 +51,7 @@ export function peerServer(
       ...(logs === true && { logging: {} }),
     },
     ...(instructions !== undefined && { instructions }),
-    // Clients of 2025-11-25 are asked by requests of ours.
+    // Clients of 2025-11-25 are asked with our own requests.
     inputRequired: { legacyShim: false },
     cacheHints: {
       "server/discover": PRIVATE_LIST,
@@ -66,7 +66,7 @@ export function peerServer(
   const capabilities = (context: ServerContext): ClientCapabilities =>
     isModern ? declared(sdk, context) : (server.getClientCapabilities() ?? {});
   const listsAll = options.lists === "all";
-  const parts: ExchangeParts = { sdk, runs, held, isModern, listsAll, session, capabilities };
+  const parts: ExchangeParts = { sdk, runs, pending, isModern, listsAll, session, capabilities };
   addTools(server, parts, options, ended);
   if (hasResources || hasPrompts) addOffers(server, parts, offers);
   return server;

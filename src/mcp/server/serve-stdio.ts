@@ -50,7 +50,7 @@ class LongLine {
     if (this.#isText) {
       this.#isText = byte !== QUOTE || this.#isEscaped;
       this.#isEscaped = byte === BACKSLASH && !this.#isEscaped;
-      this.#keep(byte);
+      this.#buffer(byte);
       return;
     }
     if (byte === QUOTE) this.#isText = true;
@@ -62,10 +62,10 @@ class LongLine {
     else if (this.#depth === 1 && byte === COLON && this.#name === undefined) {
       this.#name = this.#text().slice(1, -1);
       this.#bytes = [];
-    } else this.#keep(byte);
+    } else this.#buffer(byte);
   }
 
-  #keep(byte: number): void {
+  #buffer(byte: number): void {
     if (this.#bytes.length <= MAX_BYTES) this.#bytes.push(byte);
   }
 
@@ -86,15 +86,18 @@ class LongLine {
 
 const LINE_FEED = 0x0a;
 
-/** Bytes that wait for a slow reader, beyond which nothing more is read from it, and it is not told how calls go on. */
+/**
+ * Bytes buffered for a slow client. Beyond this, nothing more is read from it, and it gets no progress of
+ * calls.
+ */
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
 
-/** What a client can do without. */
+/** Notifications that a client can do without. */
 const OPTIONAL: readonly unknown[] = ["notifications/progress", "notifications/message"];
 
 /**
- * Messages as lines of JSON. A line that is no message, or too long, costs only itself: the client gets an error, and the
- * connection goes on.
+ * Messages as lines of JSON. For a line that is not a message, or too long, the client gets an error, and the
+ * connection stays open.
  */
 export class LineTransport implements Transport {
   onclose?: () => void;

@@ -33,7 +33,7 @@ export interface PostedMessage {
   readonly signal: AbortSignal;
 }
 
-/** What {@link callDirectly} needs besides the parts of a server. */
+/** What {@link callDirectly} needs in addition to the parts of a server. */
 export interface DirectCallServices {
   readonly session: () => Promise<Session>;
   /** Has the SDK respond to a call that has ended. */
@@ -71,9 +71,9 @@ export async function callDirectly(
   return write(request, call.message, ended);
 }
 
-function exchangeParts({ sdk, runs, held }: ServerParts, session: Session): ExchangeParts {
+function exchangeParts({ sdk, runs, pending }: ServerParts, session: Session): ExchangeParts {
   const capabilities = (context: ServerContext) => declared(sdk, context);
-  return { sdk, runs, held, isModern: true, listsAll: true, session: async () => session, capabilities };
+  return { sdk, runs, pending, isModern: true, listsAll: true, session: async () => session, capabilities };
 }
 
 /** The part of the SDK's context that a call uses on this wire if it wants no notifications. */

@@ -25,7 +25,10 @@ interface McpSession {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   /** Opened with the first call or list. */
   readonly session: () => Promise<Session>;
-  /** Those whose responses have not ended. A request that nothing holds would not be aborted with the connection. */
+  /**
+   * Requests whose responses have not ended. Without a reference, a request would not be aborted with the
+   * connection.
+   */
   readonly open: Set<Request>;
   usedAt: number;
 }
@@ -51,7 +54,7 @@ export class LegacySessions {
   }
 
   /**
-   * Responds to a request. One that has no session and is no `initialize` is refused by the SDK.
+   * Responds to a request. The SDK refuses requests without a session, except for `initialize`.
    *
    * @param body The body as parsed JSON; `undefined` if there is none.
    */
@@ -146,7 +149,7 @@ export class LegacySessions {
 /**
  * A response with an error of JSON-RPC.
  *
- * @param id That of the request. Default: it belongs to none.
+ * @param id The id of the request. Default: the error belongs to no request.
  */
 export function errorResponse(status: number, code: number, message: string, id: JsonValue = null): Response {
   return Response.json({ jsonrpc: "2.0", error: { code, message }, id }, { status });

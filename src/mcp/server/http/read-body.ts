@@ -30,7 +30,7 @@ function refused(status: number, message: string): Response {
 
 const JSON_BODY = { "content-type": "application/json" };
 
-/** What is no request is not answered: its response has an error that names none. */
+/** A message that is not a request gets an error without an id. */
 function refusalResponse({ refusals, isBatch }: RefusedMessages): Response {
   const texts = refusals.map(refusalText);
   const [first = refusalText({ code: -32_600, message: "The message is not valid", id: "null" })] = texts;

@@ -20,8 +20,9 @@ export type MatchTemplate = (
 ) => Readonly<Record<string, string | readonly string[]>> | null;
 
 /**
- * Finds the resource of a URI; `undefined` if there is none. The server's own come first. One that several imported servers
- * have is none, whether they list it or have a template for it: which of them would be read must not depend on their order.
+ * Finds the resource of a URI; `undefined` if there is none. The server's own resources come first. A URI
+ * that several imported servers list or match with a template is not found, since the result must not depend
+ * on their order.
  */
 export function findResource(
   { resources = [], resourceTemplates = [] }: McpOffers,

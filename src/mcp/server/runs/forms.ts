@@ -7,7 +7,10 @@ import type { CallInquiry, Inquiry, QuestionInquiry } from "../../../sessions/co
 import type { McpInputRequest } from "./input-requests.ts";
 import type { InquiryWay } from "./inquiry-forms.ts";
 
-/** The most characters of arguments that a form shows. A person cannot open the rest of it, so there is no form for more. */
+/**
+ * The most characters of arguments that a form shows. A form cannot expand truncated arguments, so calls with
+ * longer ones get no form.
+ */
 export const MAX_FORM_CHARS = 16_000;
 
 /**

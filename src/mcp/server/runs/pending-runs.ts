@@ -12,7 +12,7 @@ const MAX_CHARS = 1_024;
 
 /** What a `requestState` says. */
 export interface PendingState {
-  /** The id of the call that is held. */
+  /** The id of the pending call. */
   readonly id: string;
   /** The round, which is answered once. */
   readonly nonce: string;
@@ -21,8 +21,8 @@ export interface PendingState {
 }
 
 /**
- * Seals what a client carries from one request to the next (AES-256-GCM), under a key of its own that is never stored: the
- * calls that are held end with the process, too.
+ * Seals what a client carries from one request to the next (AES-256-GCM), under a key that is never stored:
+ * pending calls end with the process, too.
  */
 export class StateSeal {
   readonly #key = randomBytes(32);
@@ -55,12 +55,12 @@ export class StateSeal {
 }
 
 /** How long a call waits for the next request of its client, in milliseconds. */
-const HELD_MS = 5 * 60_000;
-/** How many calls of one principal, and of all, wait so. */
+const PENDING_MS = 5 * 60_000;
+/** How many calls of one principal, and of all, may be pending. */
 const MAX_OF_PRINCIPAL = 32;
-const MAX_HELD = 1_000;
+const MAX_PENDING = 1_000;
 
-interface Held {
+interface PendingRun {
   readonly run: Run;
   readonly principal: string;
   readonly nonce: string;
@@ -72,35 +72,35 @@ interface Held {
  * which is sealed, bound to the principal and to the request, and opens once.
  */
 export class PendingRuns {
-  readonly #held = new Map<string, Held>();
+  readonly #pending = new Map<string, PendingRun>();
   readonly #seal = new StateSeal();
   readonly #pendingMs: number;
 
-  /** @param pendingMs Milliseconds for which a call is held. Default: 5 minutes. */
-  constructor(pendingMs: number = HELD_MS) {
+  /** @param pendingMs Milliseconds for which a call stays pending. Default: 5 minutes. */
+  constructor(pendingMs: number = PENDING_MS) {
     this.#pendingMs = pendingMs;
   }
 
   /**
-   * Holds a call until {@link take}. When the time is over, the call is cancelled.
+   * Adds a call, which stays pending until {@link take}. It is cancelled when the time is over.
    *
    * @param principal The id of the principal; `""` if there is none.
-   * @param binding What the next request must have in common with this one.
-   * @returns the state for the client; `undefined` if there is no room, and the call is cancelled.
+   * @param binding The parts of this request that the next one must repeat.
+   * @returns the state for the client; `undefined` if too many calls are pending, and this one was cancelled.
    */
-  hold(run: Run, principal: string, binding: string): string | undefined {
-    const own = [...this.#held.values()].filter((held) => held.principal === principal).length;
-    if (own >= MAX_OF_PRINCIPAL || this.#held.size >= MAX_HELD) {
+  add(run: Run, principal: string, binding: string): string | undefined {
+    const own = [...this.#pending.values()].filter((run) => run.principal === principal).length;
+    if (own >= MAX_OF_PRINCIPAL || this.#pending.size >= MAX_PENDING) {
       run.cancel();
       return undefined;
     }
     const [id, nonce] = [randomUUID(), randomUUID()];
     const timer = setTimeout(() => {
-      this.#held.delete(id);
+      this.#pending.delete(id);
       run.cancel();
     }, this.#pendingMs);
     timer.unref();
-    this.#held.set(id, { run, principal, nonce, timer });
+    this.#pending.set(id, { run, principal, nonce, timer });
     const expiresAt = Date.now() + this.#pendingMs;
     return this.#seal.seal({ id, nonce, expiresAt }, bound(principal, binding));
   }
@@ -108,20 +108,20 @@ export class PendingRuns {
   /** Returns the call of a state, once; `undefined` if the state is not one of an open round for this request. */
   take(state: string, principal: string, binding: string): Run | undefined {
     const opened = this.#seal.open(state, bound(principal, binding));
-    const held = opened && this.#held.get(opened.id);
-    if (held === undefined || held.nonce !== opened?.nonce) return undefined;
-    clearTimeout(held.timer);
-    this.#held.delete(opened.id);
-    return held.run;
+    const found = opened && this.#pending.get(opened.id);
+    if (found === undefined || found.nonce !== opened?.nonce) return undefined;
+    clearTimeout(found.timer);
+    this.#pending.delete(opened.id);
+    return found.run;
   }
 
-  /** Cancels all calls that are held. */
+  /** Cancels all pending calls. */
   close(): void {
-    for (const { run, timer } of this.#held.values()) {
+    for (const { run, timer } of this.#pending.values()) {
       clearTimeout(timer);
       run.cancel();
     }
-    this.#held.clear();
+    this.#pending.clear();
   }
 }
 

@@ -50,7 +50,7 @@ interface Pending {
 
 /** A call for a client, which can be asked while the call is under way. */
 export class Run {
-  /** Those that the client did not declare, although the call needs them; `undefined` if there is none. */
+  /** Those that the call needs and the client did not declare; `undefined` if there are none. */
   missing: JsonObject | undefined;
   readonly capabilities: ClientCapabilities;
   readonly #early: Map<string, JsonValue | undefined>;

@@ -34,7 +34,7 @@ interface Active {
   readonly sessionId: string;
   readonly forms: InquiryForms | undefined;
   watch: RunWatch;
-  /** Whether the tool has told figures: then its output is not told as progress. */
+  /** Whether the tool has reported figures: then its output is not reported as progress. */
   reports: boolean;
 }
 
@@ -83,12 +83,12 @@ export class Runs {
     return turnId === undefined ? undefined : this.#active.get(turnId)?.run;
   }
 
-  /** Has another request of the client told what happens. */
+  /** Sends further notifications to another request of the client. */
   watch(run: Run, watch: RunWatch): void {
     for (const active of this.#active.values()) if (active.run === run) active.watch = watch;
   }
 
-  /** Tells the client how far a call has come. */
+  /** Reports the progress of a call to the client. */
   progress(run: Run, report: McpProgress): void {
     for (const active of this.#active.values()) {
       if (active.run !== run) continue;
@@ -140,8 +140,8 @@ export class Runs {
 }
 
 /**
- * Sends the person at the client to the address where approvers answer. That the person goes there answers nothing: an approver
- * has to, with credentials of their own. A person who does not want to go there denies the inquiry.
+ * Sends the person at the client to the address where approvers answer. Opening it is not an answer: an
+ * approver has to answer, with their own credentials. A person who declines to open it denies the call.
  *
  * @param isModern Since MCP 2026-07-28, such requests have no id of their own.
  */
@@ -161,7 +161,7 @@ function pageAt(approvalUrl: string, isModern: boolean): InquiryWay {
   };
 }
 
-/** What a client is told of a call that waits for an approver. */
+/** The message to a client about a call that waits for an approver. */
 function waitingText(approvalUrl: string): string {
   return `Waiting for a person to confirm the call at ${approvalUrl}`;
 }

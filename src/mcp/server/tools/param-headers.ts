@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 
-/** Returns a header of a request; `null` if it has none with this name. */
+/** Returns a header of a request; `null` if it is missing. */
 export type HeaderOf = (name: string) => string | null;
 
 /** Deeper members of a schema are not searched. */

@@ -51,12 +51,12 @@ function ownResult(
   { outputSchema, isModern }: ResultWire,
 ): WireResult {
   if (!success) {
-    // What a failure has besides need not match the output schema.
-    return { ...failed(content), ...besides({ structuredContent, _meta }, undefined, isModern) };
+    // The structured content of a failure need not match the output schema.
+    return { ...failed(content), ...extraMembers({ structuredContent, _meta }, undefined, isModern) };
   }
   return {
     content: content.length === 0 && !isModern ? textOf(structuredContent) : content,
-    ...besides({ structuredContent, _meta }, outputSchema, isModern),
+    ...extraMembers({ structuredContent, _meta }, outputSchema, isModern),
   };
 }
 
@@ -65,7 +65,7 @@ function textOf(value: JsonValue | undefined): readonly JsonObject[] {
   return value === undefined || isJsonObject(value) ? [] : [{ type: "text", text: JSON.stringify(value) }];
 }
 
-function besides(
+function extraMembers(
   { structuredContent, _meta }: JsonObject,
   outputSchema: JsonObject | undefined,
   isModern: boolean,

@@ -59,7 +59,7 @@ class PendingEvent {
   end(): string {
     const text = this.#data.join("\n");
     const passed = text === "" ? text : this.#filter.pass(text, this.#call);
-    // JSON has no line breaks besides white space.
+    // In JSON, line breaks are always white space.
     const data =
       this.#data.length === 0 || passed === undefined ? [] : [`data: ${passed.replaceAll(/[\r\n]/g, " ")}`];
     const lines = [...Array.from(this.#others, ([name, value]) => `${name}: ${value}`), ...data];
@@ -98,8 +98,8 @@ export interface HttpFetchOptions {
   readonly grants: readonly NetGrant[];
   /** Checks messages before the SDK reads them. Default: the responses are documents, as those of authorization servers are. */
   readonly filter?: WireFilter;
-  /** Begins to hold the bytes of a response. */
-  readonly hold: () => ReservedBytes;
+  /** Opens a reservation for the bytes of a response. */
+  readonly reserve: () => ReservedBytes;
 }
 
 /**
@@ -107,7 +107,7 @@ export interface HttpFetchOptions {
  * checked before the SDK reads them. What the SDK would take for a message is checked, whatever its status and however its
  * media type is written. Redirects are not followed: the response to one is an error for the SDK.
  */
-export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): FetchLike {
+export function httpFetch({ egress, grants, filter, reserve }: HttpFetchOptions): FetchLike {
   return async (url, init = {}) => {
     const call = init.method === "POST" ? filter?.calls.current : undefined;
     const headers: Record<string, string> = {};
@@ -153,7 +153,7 @@ export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): F
       .toLowerCase();
     if (filter === undefined || !isOk || type !== EVENTS) {
       if (type === EVENTS) head.headers.set("content-type", "text/plain");
-      const text = isOk ? await readText(body, hold()) : await readBeginning(body);
+      const text = isOk ? await readText(body, reserve()) : await readBeginning(body);
       if (WITHOUT_SESSION.has(status) && init.method === "POST" && !isModernError(text))
         filter?.lose(`it answered with HTTP ${status}`);
       // The SDK does not read the body of a 202.
@@ -161,7 +161,7 @@ export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): F
       return new Response(isMessage && filter !== undefined ? (filter.pass(text) ?? "") : text, head);
     }
     if (init.method === "GET") filter.hasStream = true;
-    const events = Readable.from(checkedEvents(body, filter, hold(), call), { objectMode: false });
+    const events = Readable.from(checkedEvents(body, filter, reserve(), call), { objectMode: false });
     events.once("close", () => body.destroy());
     return new Response(Readable.toWeb(events) as ReadableStream, head);
   };
@@ -189,7 +189,7 @@ function isModernError(text: string): boolean {
   }
 }
 
-/** Errors are only shown: the rest of a long one says nothing more. */
+/** Errors are only shown: the beginning of a long one is enough. */
 async function readBeginning(body: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -216,12 +216,13 @@ function headersOf(received: ResponseHeaders): Headers {
 }
 
 /**
- * Passes on a stream of events (WHATWG HTML, section 9.2) whose messages the filter accepts. The length of an event and the
- * time in `retry` are bounded. Nothing else than checked fields is passed on, so that no other parser can read more into it. A
- * stream whose event is too long, or has no room, ends with an error.
+ * Passes on a stream of events (WHATWG HTML, section 9.2) whose messages the filter accepts. The length of an
+ * event and the time in `retry` are bounded. Only checked fields are passed on, so that other parsers cannot
+ * interpret the stream differently. A stream ends with an error if an event is too long, or exceeds the
+ * budget.
  *
- * @param received Holds the bytes of the unfinished event.
- * @param call The call whose stream it is; `undefined` if it is none.
+ * @param received The reservation for the bytes of the unfinished event.
+ * @param call The call whose stream it is; `undefined` if it belongs to no call.
  */
 export async function* checkedEvents(
   body: Readable,
@@ -252,7 +253,10 @@ function splitReturns(line: string): readonly string[] {
   return line.includes("\r") ? line.replace(/\r$/, "").split("\r") : [line];
 }
 
-/** Bytes of the unfinished messages of all servers over HTTP. Each server has room for one message, whatever others hold. */
+/**
+ * Bytes of the unfinished messages of all servers over HTTP. Each server may always buffer one message, even
+ * if the total is exhausted.
+ */
 const TOTAL_BYTES = 64 * 1_024 * 1_024;
 
 /** The room for messages that are being received, which servers share. One over stdio sends one message at a time. */
@@ -260,7 +264,7 @@ export class MessageRoom {
   readonly #budget = new FairBudget(TOTAL_BYTES, MAX_MESSAGE_BYTES);
 
   /** Reserves bytes for a response of a server. Disposing releases them. */
-  hold(server: string): ReservedBytes {
+  reserve(server: string): ReservedBytes {
     return new ReservedBytes(this.#budget, server);
   }
 }

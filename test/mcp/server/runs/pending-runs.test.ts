@@ -9,45 +9,45 @@ function newRun() {
 }
 
 test("a call is taken once, by its principal and for its request only", () => {
-  const held = new PendingRuns();
+  const pending = new PendingRuns();
   const { run } = newRun();
-  const state = held.hold(run, "alice", "request") ?? "";
-  expect(held.take(state, "bob", "request")).toBeUndefined();
-  expect(held.take(state, "alice", "another request")).toBeUndefined();
-  expect(held.take(state, "alice", "request")).toBe(run);
-  expect(held.take(state, "alice", "request")).toBeUndefined();
+  const state = pending.add(run, "alice", "request") ?? "";
+  expect(pending.take(state, "bob", "request")).toBeUndefined();
+  expect(pending.take(state, "alice", "another request")).toBeUndefined();
+  expect(pending.take(state, "alice", "request")).toBe(run);
+  expect(pending.take(state, "alice", "request")).toBeUndefined();
 });
 
 test("each round has a state of its own, and the earlier ones no longer open", () => {
-  const held = new PendingRuns();
+  const pending = new PendingRuns();
   const { run } = newRun();
-  const first = held.hold(run, "alice", "request") ?? "";
-  expect(held.take(first, "alice", "request")).toBe(run);
-  const second = held.hold(run, "alice", "request") ?? "";
-  expect(held.take(first, "alice", "request")).toBeUndefined();
-  expect(held.take(second, "alice", "request")).toBe(run);
+  const first = pending.add(run, "alice", "request") ?? "";
+  expect(pending.take(first, "alice", "request")).toBe(run);
+  const second = pending.add(run, "alice", "request") ?? "";
+  expect(pending.take(first, "alice", "request")).toBeUndefined();
+  expect(pending.take(second, "alice", "request")).toBe(run);
 });
 
 test("a call whose client does not come back is cancelled", () => {
   vi.useFakeTimers();
   try {
-    const held = new PendingRuns(1_000);
+    const pending = new PendingRuns(1_000);
     const { run, cancel } = newRun();
-    const state = held.hold(run, "alice", "request") ?? "";
+    const state = pending.add(run, "alice", "request") ?? "";
     vi.advanceTimersByTime(1_001);
     expect(cancel).toHaveBeenCalledOnce();
-    expect(held.take(state, "alice", "request")).toBeUndefined();
+    expect(pending.take(state, "alice", "request")).toBeUndefined();
   } finally {
     vi.useRealTimers();
   }
 });
 
 test("one principal cannot take all the room", () => {
-  const held = new PendingRuns();
-  for (let count = 0; count < 32; count++) expect(held.hold(newRun().run, "alice", "r")).toBeDefined();
+  const pending = new PendingRuns();
+  for (let count = 0; count < 32; count++) expect(pending.add(newRun().run, "alice", "r")).toBeDefined();
   const { run, cancel } = newRun();
-  expect(held.hold(run, "alice", "r")).toBeUndefined();
+  expect(pending.add(run, "alice", "r")).toBeUndefined();
   expect(cancel).toHaveBeenCalledOnce();
-  expect(held.hold(newRun().run, "bob", "r")).toBeDefined();
-  held.close();
+  expect(pending.add(newRun().run, "bob", "r")).toBeDefined();
+  pending.close();
 });

@@ -11,7 +11,7 @@ async function eventsOf(pieces: Iterable<string | Buffer>): Promise<string[]> {
   const bytes = function* (): Generator<Buffer> {
     for (const piece of pieces) yield Buffer.from(piece);
   };
-  for await (const event of checkedEvents(Readable.from(bytes()), filter, new MessageRoom().hold("s")))
+  for await (const event of checkedEvents(Readable.from(bytes()), filter, new MessageRoom().reserve("s")))
     events.push(event.toString());
   return events;
 }
