@@ -76,7 +76,7 @@ export class ToolNames {
   /** Adds aliases for the tools that were registered since the last call. */
   refresh(): void {
     const fresh = this.#registry.names.filter((name) => !this.#aliases.has(name)).sort();
-    // Valid names come first, so that none of them is taken by another tool's alias.
+    // Valid names come first, so that no alias takes one of them.
     for (const name of fresh) {
       if (this.#fitting.test(name) && !this.#names.has(name)) this.#give(name, name);
     }

@@ -35,7 +35,7 @@ export class CallStream {
     this.#mapper = mapper;
   }
 
-  /** The text besides the calls that has arrived so far. */
+  /** The text outside the calls that has arrived so far. */
   get text(): string {
     return this.#collector.text;
   }

@@ -45,10 +45,10 @@ export function isEventOf(format: Format, event: JsonObject): boolean {
 
 function select(
   tests: Readonly<Partial<Record<Format, Test>>>,
-  holds: (test: Test) => boolean,
+  matches: (test: Test) => boolean,
 ): readonly Format[] {
   return (Object.entries(tests) as [Format, Test][]).flatMap(([format, test]) =>
-    holds(test) ? [format] : [],
+    matches(test) ? [format] : [],
   );
 }
 

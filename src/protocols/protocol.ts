@@ -81,8 +81,9 @@ export interface ToToolsOptions {
    */
   readonly strict?: boolean;
   /**
-   * Whether free-form tools are offered as custom tools, where the provider has them (OpenAI). Set it to `false` for
-   * compatible servers that have none: such tools are offered as functions whose one argument is `input`. Default: `true`.
+   * Whether free-form tools are offered as custom tools, where the provider supports them (OpenAI). Set it to
+   * `false` for compatible servers that do not: such tools are offered as functions whose only argument is
+   * `input`. Default: `true`.
    */
   readonly customTools?: boolean;
 }

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts"
 
 /** One assistant message. */
 export interface AssistantTurn {
-  /** The text besides the calls; `""` if there is none. */
+  /** The text outside the calls; `""` if there is none. */
   readonly text: string;
   /** The calls in order, with the names of the registry. No call of a message that was cut off is incomplete. */
   readonly calls: readonly TurnCall[];

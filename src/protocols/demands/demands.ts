@@ -21,7 +21,7 @@ export interface ImageLimits {
   readonly count: number;
   /** The most characters of base64 in all of them. */
   readonly characters: number;
-  /** Among more than `count` of them, none may have a side of more than `side` pixels. */
+  /** If there are more than `count` images, no side may have more than `side` pixels. */
   readonly many?: { readonly count: number; readonly side: number };
 }
 
@@ -35,7 +35,7 @@ export interface Demands {
   /** Matches the ids of calls that it accepts. */
   readonly ids: RegExp;
   readonly idLength: number;
-  /** Default: any number of images, or none at all. */
+  /** Default: any number of images. */
   readonly images?: ImageLimits;
 }
 

@@ -41,7 +41,7 @@ const LISTS = new Set(["anyOf", "oneOf", "allOf"]);
 
 const MAPS = new Set(["patternProperties", "dependentSchemas"]);
 
-/** Keywords that are written together with others, or that only give a schema another name. */
+/** Keywords that are written together with other keywords, or that only give a schema another name. */
 const APART = new Set([
   "properties",
   "required",
@@ -73,7 +73,10 @@ const ANNOTATIONS = new Set([
   "contentEncoding",
 ]);
 
-/** Rewrites the schema of a tool into one that a provider accepts. @throws {UnofferableSchema} if there is none. */
+/**
+ * Rewrites the schema of a tool into one that a provider accepts. @throws {UnofferableSchema} if that is not
+ * possible.
+ */
 export function fitSchema(schema: JsonObject, demands: SchemaDemands): FittedSchema {
   const fitter = new Fitter(schema, demands);
   const flat = flattenRoot(schema, (reference) => fitter.references.find(reference));

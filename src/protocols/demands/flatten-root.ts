@@ -47,7 +47,7 @@ export function flattenRoot(
   const parts = partsOf(schema, find, 0);
   if (parts === undefined) return undefined;
   const others = Object.entries(schema).filter(([keyword]) => !used.includes(keyword));
-  // With the properties of alternatives, others would be forbidden that were not.
+  // Closing the object over the properties of all alternatives would forbid properties that were allowed.
   const isClosed = schema["additionalProperties"] === false && used.length > 0;
   const flat: Record<string, JsonValue> = {
     ...Object.fromEntries(others as [string, JsonValue][]),
@@ -140,7 +140,7 @@ function partsOf(
   return parts;
 }
 
-/** Leaves out the properties of the schema itself, which hold in each alternative. */
+/** Leaves out the properties of the schema itself, which apply to each alternative. */
 function without(properties: Map<string, JsonValue>, names: ReadonlySet<string>): Map<string, JsonValue> {
   return new Map([...properties].filter(([name]) => !names.has(name)));
 }

@@ -147,7 +147,7 @@ class ArgumentNames {
     // Loaded on use: it takes longer to load than this package.
     const { hash } = process.getBuiltinModule("node:crypto");
     const plain = name.replace(/[^A-Za-z0-9_]/g, "_").slice(0, 48);
-    // The digest tells it from names of data in objects that take any name.
+    // The digest distinguishes it from names of data in objects with arbitrary names.
     const alias = `${/^[A-Za-z_]/.test(plain) ? "" : "_"}${plain}_${hash("sha256", name).slice(0, 10)}`;
     this.#aliases.set(name, alias);
     this.#names.set(alias, name);

@@ -80,7 +80,7 @@ export class CallAssembly {
   }
 
   /**
-   * Continues the name. Servers send it at once, in pieces, or anew with every piece.
+   * Continues the name. Servers send it at once, in pieces, or repeated with every piece.
    *
    * @throws {ProtocolError} if another name comes when the arguments have begun.
    */
@@ -150,7 +150,7 @@ export class CallAssembly {
     };
   }
 
-  /** The arguments: the pieces, and what was stated besides them. */
+  /** The arguments: the pieces, and values that were given separately. */
   #stated(): JsonValue | undefined {
     if (this.#pieces.length === 0) return this.#whole;
     if (this.#pieces.length > 1) this.#pieces.splice(0, this.#pieces.length, this.#pieces.join(""));

@@ -7,8 +7,8 @@ type Part =
   | { readonly opaque: JsonObject };
 
 /**
- * Collects the parts that a provider wants back with a message besides text and calls, such as signed reasoning, and their
- * places between these.
+ * Collects the parts of a message, other than text and calls, that a provider wants back, such as signed
+ * reasoning, with their positions.
  */
 export class OpaqueParts {
   readonly #parts: Part[] = [];
@@ -45,7 +45,7 @@ export class OpaqueParts {
     this.add(copy);
   }
 
-  /** Forgets the keys of open parts: a new message begins, which counts anew. */
+  /** Forgets the keys of open parts: a new message begins, whose indices start again. */
   nextMessage(): void {
     this.#open.clear();
   }

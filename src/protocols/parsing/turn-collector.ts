@@ -89,7 +89,7 @@ export class TurnCollector {
   }
 
   /**
-   * Appends to the text besides the calls. Ignores values that are not strings.
+   * Appends to the text outside the calls. Ignores values that are not strings.
    *
    * @param isPart Whether it is a part of its own, and not the text of an opaque part. Default: `true`.
    */
@@ -110,7 +110,7 @@ export class TurnCollector {
     });
   }
 
-  /** Ignores further pieces with this key: they belong to none of the registry's calls. */
+  /** Ignores further pieces with this key: they do not belong to a call of the registry. */
   ignore(key: Key): void {
     this.#calls.delete(key);
     this.#ignored.add(key);
@@ -232,7 +232,7 @@ export class TurnCollector {
     if (call.state === "open") this.#end(call, isComplete);
   }
 
-  /** Forgets the keys and ids of the calls so far: a new message begins, which counts anew. */
+  /** Forgets the keys and ids of the calls so far: a new message begins, whose indices start again. */
   nextMessage(): void {
     this.#calls.clear();
     this.#ids.clear();

@@ -5,12 +5,15 @@ import { equalJson, isJsonObject, type JsonValue, MAX_DEPTH } from "../../json/v
 import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "./limits.ts";
 import { ProtocolError } from "./shape.ts";
 
-/** Matches every JSON text with a number that a double may not hold: it has many digits, or an exponent. */
+/**
+ * Matches every JSON text with a number that may not be exact as a double: one with many digits, or an
+ * exponent.
+ */
 const MAY_BE_INEXACT: RegExp = /\d{16}|\d[eE][-+]?\d/;
 
 /**
- * Parses a message or an event. A number that a double may not hold stays as it is written, so that the
- * engine can check it in arguments.
+ * Parses a message or an event. Numbers that may not be exact as doubles stay text, so that the engine can
+ * check them in arguments.
  *
  * @throws {ProtocolError} if the text is not JSON, or nested too deeply.
  */
@@ -42,8 +45,9 @@ interface ReadArguments {
 const MAX_SHORT_DIGITS = 15;
 
 /**
- * Reads arguments. Those that are missing are an empty object. Those with a number that a double may not hold become
- * text, which the engine checks, or have a problem if it is lost how the number was written. Others are not changed.
+ * Reads arguments. Missing ones become an empty object. Those with a number that may not be exact as a double
+ * become text, which the engine checks, or get a problem if the original digits are lost. Others are not
+ * changed.
  */
 export function readArguments(args: JsonValue | undefined): ReadArguments {
   if (args === undefined || isEmptyArguments(args))

@@ -99,7 +99,10 @@ class StrictOffer {
     this.#subset = subset;
   }
 
-  /** Returns a tool's schema in strict form; `undefined` if it has none, or the limits of the request are reached. */
+  /**
+   * Returns a tool's schema in strict form; `undefined` if it cannot be written in that form, or the limits
+   * of the request are reached.
+   */
   offer({ name: tool, inputSchema }: ToolDefinition, problems: ToolProblem[]): JsonObject | undefined {
     const { request } = this.#subset;
     const effect = "not strict";

@@ -8,7 +8,7 @@ export interface SchemaProblem {
   readonly reason: string;
 }
 
-/** A schema in strict form, or every reason why it has none. */
+/** A schema in strict form, or all reasons why it cannot be written in that form. */
 export type StrictSchema =
   | { readonly schema: JsonObject; readonly size: SchemaSize }
   | { readonly problems: readonly SchemaProblem[] };
@@ -117,7 +117,7 @@ class Rewriter {
     return annotate(strict, schema);
   }
 
-  /** Rewrites a schema that combines others. */
+  /** Rewrites a schema that combines other schemas. */
   #combined(keyword: string, schema: JsonObject, path: string, depth: number): JsonObject {
     const at = `${path}/${keyword}`;
     const others = [...STRUCTURE, "additionalProperties", ...COMBINING];
@@ -289,7 +289,8 @@ function isRecursive(schema: JsonObject): boolean {
       definitions.set(`#/${keyword}/${escapePointer(name)}`, referencesOf(definition));
     }
   }
-  // Removes definitions that refer to none of the others. The others refer to each other in cycles.
+  // Removes definitions that do not refer to other definitions. Those that remain refer to each other in
+  // cycles.
   for (let removed = true; removed; ) {
     removed = false;
     for (const [name, references] of definitions) {

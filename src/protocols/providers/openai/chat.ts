@@ -59,7 +59,9 @@ export interface OpenAiFunctionTool {
 export interface OpenAiAssistantMessage {
   readonly role: "assistant";
   readonly content?: string;
-  /** The model's reasoning, which DeepSeek and others want back. They may have other such members. */
+  /**
+   * The model's reasoning, which DeepSeek and other providers want back. They may have other such members.
+   */
   readonly reasoning_content?: string;
   /** Absent if there is none: the provider rejects an empty list. */
   readonly tool_calls?: (OpenAiToolCall | OpenAiCustomToolCall)[];

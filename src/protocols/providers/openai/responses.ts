@@ -178,7 +178,7 @@ function isOpaqueItem({ type, encrypted_content: content }: JsonObject): boolean
   return (type === "reasoning" || type === "compaction") && typeof content === "string" && content !== "";
 }
 
-/** Reads a call of the registry; `undefined` if the item is none. */
+/** Reads a call of the registry; `undefined` if the item is something else. */
 function readCall(item: JsonObject, pointer: string, turn: TurnCollector): RawCall | undefined {
   const { type, call_id: callId, name, arguments: args, input } = item;
   const isCustom = isOwnCustomCall(item, turn);
