@@ -5,7 +5,7 @@ import { type MicrovmAvailability, microvmAvailability } from "./microvm/availab
 import { openSandboxes, type SandboxesOptions } from "./open-sandboxes.ts";
 import { type ProcessReport, reportProcess } from "./process/process-report.ts";
 
-/** What holds on this machine. */
+/** What works on this machine. */
 export interface MachineReport {
   readonly node: NodeReport;
   readonly sandboxes: Readonly<Record<SandboxMode, Holding>>;
@@ -23,10 +23,10 @@ export interface NodeReport {
 }
 
 /**
- * Finds out what holds on this machine: it opens each sandbox, and confines a program that does nothing. It starts no
- * virtual machine.
+ * Finds out what works on this machine: opens each sandbox, and confines a program that does nothing. Starts
+ * no virtual machine.
  *
- * @param options Those with which the sandboxes will be opened.
+ * @param options The options for opening the sandboxes.
  */
 export async function reportMachine({
   process: processOptions,

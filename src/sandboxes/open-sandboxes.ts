@@ -84,7 +84,7 @@ export interface SandboxesOptions {
   readonly microvm?: MicrovmOptions;
   /** How tools' requests are sent, such as which certificate authorities are trusted. */
   readonly egress?: EgressOptions;
-  /** Opens the key-value stores that a grant names. Default: none. Calls with such a grant are refused. */
+  /** Opens the key-value stores that a grant names. Default: calls with such a grant are refused. */
   readonly keyValue?: KeyValueStores;
   /** Finds the values of the secrets that a grant names. Default: the environment variables of the same names. */
   readonly secrets?: SecretSource;
@@ -115,7 +115,7 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
    * should be restarted.
    */
   readonly abandonedThreads: number;
-  /** Counts what the sandboxes hold now. */
+  /** Counts the current resources of the sandboxes. */
   stats(): SandboxStats;
   /**
    * Lets this process exit with its exit code although it has abandoned threads. Otherwise, such a thread blocks

@@ -39,8 +39,9 @@ export interface GrantedTask extends GrantedWork {
 }
 
 /**
- * A grant for one call with these arguments of this tool in this sandbox, which a sandbox accepts once. It holds the
- * frozen objects themselves: comparing them costs less than comparing their digests, and proves the same.
+ * A grant for one call with these arguments of this tool in this sandbox, which a sandbox accepts once. It
+ * refers to the frozen objects themselves: comparing them is cheaper than comparing their digests, and
+ * equally strict.
  */
 export class BoundGrant implements Digested {
   // Copied one by one, so that V8 need not create the object that they are given in.

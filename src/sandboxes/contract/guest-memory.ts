@@ -8,22 +8,25 @@ const MAX_BYTES = 256 * MIB;
 /** Bytes of one principal: it could open a session for each call. */
 const MAX_PRINCIPAL_BYTES: number = MAX_BYTES / 2;
 
-/** Bytes of one session, so that it cannot stop the others. */
+/** Bytes of one session, so that it cannot block other sessions. */
 const MAX_SESSION_BYTES: number = MAX_BYTES / 4;
 
-/** The part of each share that what is in flight may take: the rest is for the heaps of guests, which cannot wait. */
+/**
+ * The part of each share for data in flight. The remainder is reserved for the heaps of guests, which cannot
+ * wait.
+ */
 const IN_FLIGHT = 3 / 4;
 
 /**
- * Bytes that the oldest holder of a share may have although the share is used up. Otherwise several that have a part of what
- * they need could wait for each other.
+ * Bytes that the oldest lease of a share may take although the share is used up. Otherwise, leases with a
+ * part of what they need could wait for each other.
  */
 const OLDEST_BYTES: number = 16 * MIB;
 
 /** Bytes of a call's output that are not charged: most outputs are smaller, and take less than the call itself. */
 const FREE_OUTPUT_BYTES: number = 64 * 1_024;
 
-/** On whose account memory is taken. */
+/** The principal and session that memory is charged to. */
 export interface MemoryOwner {
   readonly sessionId: string;
   /** Absent if it is not known. */
@@ -89,7 +92,7 @@ export class GuestMemory {
     return new Promise((settle) => this.#waiting.add({ lease, bytes, settle }));
   }
 
-  /** Whether a share has no room, and all that have a part of it wait: nothing would be given back. */
+  /** Whether a share is used up and all of its leases wait, so that nothing would be released. */
   #isStuck(lease: MemoryLease, bytes: number): boolean {
     return this.#sharesOf(lease.owner).some(
       ([shares, name]) => !shares.allows(name, bytes, lease) && shares.allWaitBesides(name, lease),
@@ -121,7 +124,7 @@ export class GuestMemory {
     this.#serve();
   }
 
-  /** Lets those go on for which there is room now. One that has none does not hinder those behind it. */
+  /** Resumes waiting leases that fit now. One that does not fit does not block those behind it. */
   #serve(): void {
     if (this.#waiting.size === 0) return;
     const left: Waiting[] = [];
@@ -268,7 +271,7 @@ class Shares {
     return oldest === lease && lease.bytes + bytes <= OLDEST_BYTES;
   }
 
-  /** Whether all in flight besides one wait for room. The oldest seldom does, so few are looked at. */
+  /** Whether all leases except one wait for memory. The oldest seldom does, so that few are checked. */
   allWaitBesides(name: string, lease: MemoryLease): boolean {
     for (const other of this.#leases.get(name) ?? []) if (other !== lease && !other.isWaiting) return false;
     return true;

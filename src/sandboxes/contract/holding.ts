@@ -1,4 +1,4 @@
-/** Whether something holds on this machine: a sandbox, a limit, a store, a peer. */
+/** Whether a sandbox, a limit, a store or a peer works on this machine. */
 export type Holding =
   | { readonly holds: true }
   | {

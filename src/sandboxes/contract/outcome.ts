@@ -50,8 +50,8 @@ export type CallEffect = "none" | "committed" | "unknown";
  * What is known about the end of a task that was stopped:
  *
  * - `confirmed`: it is gone
- * - `told`: it was asked to stop, and no more is known
- * - `unknown`: it could not be asked, or it is not known whether it was heard
+ * - `told`: it was asked to stop, and no more is known - `unknown`: it could not be asked, or may not have
+ *   received the request
  */
 export type TaskEnd = "confirmed" | "told" | "unknown";
 
@@ -69,7 +69,7 @@ export type SandboxOutcome = {
   readonly mayStillRun?: true;
   /** What is known about its end, if the work was stopped. Default: `unknown` if it may still run, else `confirmed`. */
   readonly ended?: TaskEnd;
-  /** What it changed in the files that it was granted. Absent if that is not known, and if it could change none. */
+  /** Its changes of granted files. Absent if they are unknown, or it could not change files. */
   readonly changes?: Changes | undefined;
   /** What confined the work, if the sandbox has more than one way. */
   readonly isolation?: Isolation;
@@ -93,7 +93,9 @@ export type SandboxOutcome = {
   | { readonly status: "timeout" /** Set if its time passed before it began. */; readonly hasBegun?: false }
   | { readonly status: "cancelled" }
   | {
-      /** It did not start; or, unless its effect is `none`, the sandbox was lost after it could have. */
+      /**
+       * It did not start; or, unless its effect is `none`, the sandbox was lost after it may have started.
+       */
       readonly status: "unavailable";
       /** Set if it waited for its turn as long as it may: `used.waitedMs` says how long. */
       readonly hasWaited?: true;

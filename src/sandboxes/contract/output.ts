@@ -19,9 +19,10 @@ export type CheckedOutput = {
 export type EncodedOutput = string | { readonly message: string };
 
 /**
- * Writes the value that a tool returned as JSON text. `undefined` becomes `null`, also in a list, and members that are
- * `undefined` are left out; other values are written as by `JSON.stringify`, except those that JSON cannot hold: their place is named. Never
- * throws, even if getters or `toJSON` methods do. The driver of QuickJS has the same rule (`quickjs/driver/loss.ts`).
+ * Writes the value that a tool returned as JSON text. `undefined` becomes `null`, also in a list, and members
+ * that are `undefined` are left out; other values are written as by `JSON.stringify`, except those that JSON
+ * cannot represent: their place is reported. Never throws, even if getters or `toJSON` methods do. The driver
+ * of QuickJS has the same rule (`quickjs/driver/loss.ts`).
  */
 export function encodeOutput(value: unknown): EncodedOutput {
   if (value === undefined) return "null";
@@ -40,7 +41,7 @@ export function encodeOutput(value: unknown): EncodedOutput {
   return { message: "Tool returned a value that is not JSON-serialisable" };
 }
 
-/** What JSON cannot hold, and the JSON pointer of its place; `""` is the value itself. */
+/** A value that JSON cannot represent, and the JSON pointer of its place; `""` is the value itself. */
 interface Loss {
   readonly loss: string;
   readonly place: string;
@@ -69,7 +70,7 @@ const HINTS: readonly (readonly [kind: string, hint: string])[] = [
 ];
 
 /**
- * Returns what JSON cannot hold, such as `a Map`; `undefined` if it can.
+ * Describes a value that JSON cannot represent, such as `a Map`; `undefined` if it can.
  *
  * @param own The value itself.
  * @param written What its `toJSON` returned, or the value.
@@ -100,7 +101,7 @@ function findLostObject(value: object): string | undefined {
   return typeof tag === "string" && CLASS_NAME.test(tag) && isEmptied(value) ? withArticle(tag) : undefined;
 }
 
-/** Finds the first value that JSON cannot hold. */
+/** Finds the first value that JSON cannot represent. */
 function locateLoss(root: unknown): Loss | undefined {
   const ancestors: object[] = [];
   const find = (own: unknown, name: string, place: string): Loss | undefined => {
@@ -167,7 +168,7 @@ const EMPTIED: readonly (readonly [isKind: (value: unknown) => boolean, name: st
 export interface OutputRules {
   /** Bytes that the tool streamed before; they count against the same budget. Default: 0. */
   readonly streamedBytes?: number;
-  /** How to treat numbers that a double cannot hold. Default: `"refuse"`. */
+  /** How to treat numbers that are not exact as doubles. Default: `"refuse"`. */
   readonly bigNumbers?: BigNumbers;
 }
 
@@ -223,8 +224,8 @@ function tryCopy(value: unknown): PlainCopy | undefined {
 }
 
 /**
- * Bounds of a guest's output, besides its bytes. Reading a value takes the process time: 1 MiB can contain 350,000
- * empty arrays, or 60,000 objects with different names, which take 60 ms.
+ * Bounds of a guest's output in addition to its bytes. Parsing takes time in this process: 1 MiB can contain
+ * 350,000 empty arrays, or 60,000 objects with different names, which take 60 ms.
  */
 const OUTPUT_BOUNDS: JsonBounds = Object.freeze({
   length: Number.POSITIVE_INFINITY,

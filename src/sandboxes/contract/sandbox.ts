@@ -27,10 +27,7 @@ export interface Sandbox {
    */
   capabilitiesFor?(tool: SandboxedTool): ReadonlySet<CapabilityName>;
 
-  /**
-   * The capability without which the tool must not run at all, whatever it uses. Pure; callers cache the result. Default:
-   * none.
-   */
+  /** The capability that the tool needs to run at all. Pure; callers cache the result. Default: none. */
   requiredCapability?(tool: SandboxedTool): CapabilityName | undefined;
 
   /** The limits that it enforces if a grant does not set them. Limits of the grant override them. */
@@ -81,7 +78,7 @@ export class ToolPreparationError extends SandgateError {
   override readonly code = "tool_not_prepared";
 }
 
-/** What open sandboxes hold. */
+/** Resource counts of open sandboxes. */
 export interface SandboxStats {
   /**
    * Threads that could not be terminated, and host functions that still run 30 s after they were asked to stop. Node.js
@@ -97,10 +94,10 @@ export interface SandboxRouter {
   /** Returns the sandbox of a mode, as a promise while it is loading, or `undefined` if it is not open. */
   route(mode: SandboxMode): Sandbox | undefined | Promise<Sandbox | undefined>;
   /**
-   * Frees what sandboxes keep for later calls of a session, such as its shell. `Sessions` call it when a session is closed.
-   * Default: nothing is retained.
+   * Frees resources that are reused by later calls of a session, such as its shell. `Sessions` call it when a
+   * session is closed. Default: there are none.
    */
   endSession?(sessionId: string): void;
-  /** Counts what the sandboxes hold now. Default: nothing is known of it. */
+  /** Counts the current resources of the sandboxes. Default: unknown. */
   stats?(): SandboxStats;
 }

@@ -2,9 +2,9 @@ import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../tool/changes.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 
-/** What a task was granted, beneath the files that hold its changes. */
+/** The granted files of a task, over which its changes are staged. */
 export interface GrantedFiles {
-  /** The files on disk. Every path is held to the grant. */
+  /** The files on disk. Every path is checked against the grant. */
   readonly files: WorkspaceFiles;
   readonly grants: readonly FsGrant[];
   /** The most bytes that the task may write; `undefined` if there is no limit. */

@@ -33,7 +33,7 @@ export interface SandboxTask extends GrantedTask {
   readonly input: JsonValue;
   /** The arguments as canonical text, for threads and other processes. */
   readonly canonical: CanonicalJson;
-  /** The limits to enforce: those of the grant, and the sandbox's defaults for the others. */
+  /** The limits to enforce: those of the grant, completed with the sandbox's defaults. */
   readonly limits: ResourceLimits;
   readonly capabilities: Capabilities;
   /** Cancels the task. */

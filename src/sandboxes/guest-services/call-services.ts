@@ -14,8 +14,8 @@ const MAX_LOGGED = 10;
 const MAX_NAME_LENGTH = 200;
 
 /**
- * Logs the tools, stores and origins that a call's guest asked for and its grant does not give, with the capability that
- * would: a guest may not tell, or may tell it in words of its own. The operator reads this; the model does not.
+ * Logs the tools, stores and origins that a guest requested without a grant, with the capability that is
+ * missing: the guest itself may not report it, or only in its own words. For the operator, not for the model.
  */
 class Denials {
   readonly #observer: TaskObserver;

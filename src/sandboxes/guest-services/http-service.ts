@@ -44,7 +44,7 @@ const MAX_AT_ONCE = 6;
 /** How many redirects are followed for one request, at most. */
 const MAX_REDIRECTS = 5;
 
-/** The smallest share of the network budget with which a request is sent while others run, in bytes. */
+/** The minimum share of the network budget for a request that is sent while other requests run, in bytes. */
 const MIN_SHARE = 1_024 * 1_024;
 
 /** Bodies to send of up to this length wait for room. Larger ones are in this process already, and would fill it meanwhile. */
@@ -82,8 +82,9 @@ interface Queued {
 }
 
 /**
- * Sends the HTTP requests of one call. Requests that run at once divide the rest of the network budget between them, so
- * that together they never exceed it. The part of its share that a request does not use is available to later ones.
+ * Sends the HTTP requests of one call. Concurrent requests divide the remaining network budget between them,
+ * so that together they never exceed it. The part of its share that a request does not use is available to
+ * later ones.
  */
 export class HttpService {
   readonly #openEgress: OpenEgress | undefined;
@@ -119,7 +120,7 @@ export class HttpService {
     return this.#effect;
   }
 
-  /** The traffic of all requests; `undefined` if none was sent. */
+  /** The traffic of all requests; `undefined` if no request was sent. */
   get traffic(): Traffic | undefined {
     return this.#use.traffic;
   }

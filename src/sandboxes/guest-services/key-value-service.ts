@@ -43,7 +43,7 @@ export class KeyValueService {
     try {
       const problem = problemOf(request);
       if (problem !== undefined) return problem;
-      // A store that does not answer must not keep the call from ending.
+      // A store that does not answer must not prevent the call from ending.
       const value = await race(this.#use(this.#stores, request, signal), { signals: [signal] });
       return value === "aborted" ? failure("unavailable", "the call has ended") : { ok: value.ok };
     } catch (error) {

@@ -65,7 +65,7 @@ export interface HttpReply<Body = string | null> {
   readonly body: Body;
 }
 
-/** The reply to a request: its result, or the reason why there is none. */
+/** The reply to a request: its result, or a failure. */
 export type ServiceReply<Value = unknown, Failure = ServiceFailure> =
   | { readonly ok: Value }
   | { readonly error: Failure };
