@@ -132,7 +132,7 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
   /** The engine's continuation, and the function that resolves the promise of its result. */
   #next: ((outcome: SandboxOutcome) => unknown) | undefined;
   #resolve: ((result: unknown) => void) | undefined;
-  #tellOthers: ((outcome: SandboxOutcome) => void) | undefined;
+  #onEnd: ((outcome: SandboxOutcome) => void) | undefined;
   #grace: NodeJS.Timeout | undefined;
 
   constructor(
@@ -204,9 +204,9 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
   get ended(): Promise<SandboxOutcome> {
     if (this.#outcome !== undefined) return Promise.resolve(this.#outcome);
     const { promise, resolve } = Promise.withResolvers<SandboxOutcome>();
-    const tellOthers = this.#tellOthers;
-    this.#tellOthers = (outcome) => {
-      tellOthers?.(outcome);
+    const before = this.#onEnd;
+    this.#onEnd = (outcome) => {
+      before?.(outcome);
       resolve(outcome);
     };
     return promise;
@@ -218,7 +218,7 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
     this.#outcome = outcome;
     this.#running.remove(this);
     if (this.#grace !== undefined) clearTimeout(this.#grace);
-    this.#tellOthers?.(outcome);
+    this.#onEnd?.(outcome);
     this.#resolve?.(this.#next?.(outcome));
   }
 
@@ -232,15 +232,15 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
 
   /** Ends the call, after a grace period if the tool can react. */
   #letStop(): void {
-    const canHear = this.instance !== undefined || this.call.listens;
-    const ended = canHear ? "told" : "unknown";
+    const canReact = this.instance !== undefined || this.call.listens;
+    const ended = canReact ? "told" : "unknown";
     const abandon = (): void => {
       if (this.#outcome === undefined && this.#result !== undefined) {
         this.#abandoned.watch(this.#task.toolName, this.#result);
       }
       this.#end({ ...this.#stopped("unknown"), mayStillRun: true, ended });
     };
-    this.#grace = setTimeout(abandon, canHear ? STOP_GRACE_MS : 0);
+    this.#grace = setTimeout(abandon, canReact ? STOP_GRACE_MS : 0);
     this.#cancelInstance().then((hasEnded) => hasEnded && this.#end(this.#stopped("unknown")));
   }
 

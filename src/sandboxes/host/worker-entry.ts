@@ -34,11 +34,11 @@ export interface WorkerTask {
   readonly logFileAccess: boolean;
 }
 
-/** The thread's answer: the output as JSON text, or why there is none. */
+/** The thread's answer: the output as JSON text, or a failure. */
 export type WorkerAnswer = WorkerResult & {
-  /** Bytes that were written to files; absent if the call was granted none. */
+  /** Bytes that were written to files; absent if the call was granted no files. */
   readonly fileBytes?: number;
-  /** What was changed in files; absent if the call may change none. */
+  /** The changes of files; absent if the call must not change files. */
   readonly changes?: Changes | undefined;
 };
 
@@ -158,13 +158,13 @@ class ThreadContext implements HostModuleContext {
     const at =
       (level: LogLevel): ((message: string) => void) =>
       (message) =>
-        thread.tell({ type: "log", level, message: String(message) });
+        thread.report({ type: "log", level, message: String(message) });
     this.logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
     this.onOutput = (chunk) => {
       const text = String(chunk);
       this.streamedBytes += Buffer.byteLength(text);
       if (this.streamedBytes > (maxOutputBytes ?? Number.POSITIVE_INFINITY)) return;
-      thread.tell({ type: "output", chunk: text });
+      thread.report({ type: "output", chunk: text });
     };
   }
 }

@@ -117,7 +117,7 @@ function forceExit(): () => void {
   };
 }
 
-/** Runs the listeners that were added after ours, since ours ends the process. */
+/** Runs the listeners that were added after this one, which ends the process. */
 function runLaterListeners(own: (code: number) => void, code: number): void {
   const listeners = process.listeners("exit");
   for (const listener of listeners.slice(listeners.indexOf(own) + 1)) {

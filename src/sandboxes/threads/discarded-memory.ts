@@ -2,8 +2,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 /**
- * V8 collects linear memories that are no longer used only when its own heap grows, and does not count what they grew
- * by: a thread could hold gigabytes of them. A collection takes some milliseconds.
+ * V8 collects unused linear memories only when its own heap grows, and does not count their growth: a thread
+ * could accumulate gigabytes of them. A collection takes some milliseconds.
  */
 const MAX_BYTES = 40 * 1_024 * 1_024;
 

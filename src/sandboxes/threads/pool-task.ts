@@ -19,7 +19,7 @@ export interface ForeignPool {
   open(options: ForeignPoolOptions): TaskPool;
 }
 
-/** What a sandbox tells a foreign pool. */
+/** The options that a sandbox passes to a foreign pool. */
 export interface ForeignPoolOptions {
   /** The path or `file:` URL of the module whose default export runs a task. It only reports from its thread. */
   readonly entry: string;
@@ -38,7 +38,7 @@ export interface PoolTaskOptions {
   readonly observer: TaskObserver;
   /** Identifies the code that the task runs, within the pool. */
   readonly tool?: string;
-  /** The id of the principal who calls. Waiting tasks of different callers take turns: see `FairQueue`. */
+  /** The id of the calling principal. Waiting tasks of different callers take turns: see `FairQueue`. */
   readonly caller?: string | undefined;
   /** The session of the caller. */
   readonly session?: string | undefined;
@@ -47,8 +47,8 @@ export interface PoolTaskOptions {
   /** Follows whether the task waits for a thread. */
   readonly turn?: TurnObserver | undefined;
   /**
-   * Data that the task needs besides its fields. It is sent only once to each thread that needs it, so a name
-   * must always stand for the same value.
+   * Data that the task needs in addition to its fields. It is sent only once to each thread that needs it, so
+   * a name must always stand for the same value.
    */
   readonly artifact?: Artifact;
   /**
@@ -58,12 +58,12 @@ export interface PoolTaskOptions {
   readonly onRequest?: (request: unknown) => Promise<unknown>;
   /**
    * The number of tasks that wait for this one, directly or indirectly. Each depth has its own threads, so
-   * tasks that wait for others cannot occupy the threads that these need. Default: 0.
+   * that tasks cannot occupy the threads that the tasks they wait for need. Default: 0.
    */
   readonly nesting?: number;
 }
 
-/** Returns whose task a call is, and who follows its turns. */
+/** Returns the caller, the session and the turn of a task. */
 export function callerOf({
   principal,
   sessionId,
@@ -206,7 +206,10 @@ export function endedOutcome(task: PoolTask, hasEnded: boolean): PoolOutcome<nev
   return { status, started, mayStillRun: true, wallTimeMs };
 }
 
-/** Returns the members of a call's outcome that report a thread that could not be ended; none if it was. */
+/**
+ * Returns the members of a call's outcome that report a thread that could not be ended; empty if it was
+ * ended.
+ */
 export function notEnded({
   mayStillRun,
 }: {

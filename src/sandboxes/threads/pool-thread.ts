@@ -13,12 +13,12 @@ import { type PortOwner, ThreadPort } from "./thread-port.ts";
 import { SLOTS, ThreadTable } from "./thread-table.ts";
 
 /**
- * Milliseconds in which a thread must end. Threads that can be ended need only a few; the rest is a margin
- * for busy machines.
+ * Milliseconds in which a thread must end. Threads that can be ended need only a few; the remainder is a
+ * margin for busy machines.
  */
 export const END_GRACE_MS = 1_000;
 
-/** Maximum number of artifacts that a thread keeps. The least recently used are evicted first. */
+/** Maximum number of cached artifacts of a thread. The least recently used are evicted first. */
 const MAX_ARTIFACTS = 32;
 
 /** The options of a pool's threads. */
@@ -199,7 +199,7 @@ export class PoolThread implements AssignedThread, PortOwner {
   }
 
   /**
-   * Gives up a thread that cannot be ended. It keeps using its core and memory, but its messages are ignored.
+   * Gives up a thread that cannot be ended. It still uses its core and memory, but its messages are ignored.
    */
   #abandon(): void {
     if (this.#isGone) return;
@@ -231,7 +231,7 @@ export class PoolThread implements AssignedThread, PortOwner {
     const task = this.#tasks[slot];
     switch (message[1]) {
       case "message":
-        if (task !== undefined) tellObserver(task, message[2]);
+        if (task !== undefined) notifyObserver(task, message[2]);
         return;
       case "asks":
         // Requests of a task whose thread is being ended must not be served.
@@ -288,7 +288,7 @@ export class PoolThread implements AssignedThread, PortOwner {
   }
 
   /**
-   * Settles the running task, and reports the others as left.
+   * Settles the running task, and returns the other ones to their owner.
    *
    * @param outcomeOf Returns the outcome of the running task.
    * @param error Why the thread ended; `undefined` if it was abandoned.
@@ -313,7 +313,7 @@ function endOf(code: number): Error {
   return new Error(`the thread ended with exit code ${code}`);
 }
 
-function tellObserver({ options: { observer } }: PoolTask, message: ThreadMessage): void {
+function notifyObserver({ options: { observer } }: PoolTask, message: ThreadMessage): void {
   if (message.type === "output") observer.output(message.chunk);
   else observer.log(message.level, message.message);
 }

@@ -28,9 +28,10 @@ const ENDS_PER_TASK_AHEAD = 32;
 const NO_THREAD = "no thread can be started: too many could not be terminated";
 
 /**
- * Some of a pool's threads, with the tasks that wait for them. The next free thread runs a task of the caller whose turn it
- * is. As long as all tasks that wait are of one caller, they are given to threads in advance, which avoids idle time between
- * small tasks, and an idle thread takes over those of others; when another caller comes, they are taken back.
+ * Some of a pool's threads, with the tasks that wait for them. The next free thread runs a task of the caller
+ * whose turn it is. As long as all waiting tasks belong to one caller, they are given to threads in advance,
+ * which avoids idle time between small tasks, and idle threads take tasks over from busy ones. When another
+ * caller arrives, waiting tasks are taken back.
  */
 export class ThreadLane implements ThreadOwner, TaskQueue {
   readonly #options: LaneOptions;
@@ -44,7 +45,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
   readonly #leaving = new Set<PoolThread>();
   /** Tasks that no thread has. */
   readonly #waiting = new FairQueue<PoolTask>(ownerOf);
-  /** The last task that was given to a busy thread: others that wait in threads are of the same caller. */
+  /** The last task that was given to a busy thread: all tasks that wait in threads have the same caller. */
   #ahead: PoolTask | undefined;
   /**
    * How many tasks have ended since some were last taken back. Giving them away costs as much as a small task, so that
@@ -68,7 +69,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
     this.#owner = owner;
   }
 
-  /** Starts all threads, one after the other: the first one would take longer to start with the others beside it. */
+  /** Starts all threads, one after the other: in parallel, the first one would take longer to start. */
   fill(): void {
     this.#isFilling = true;
     this.onReady();
@@ -212,7 +213,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
     if (thread.count === 0) this.#steal(thread);
   }
 
-  /** Gives a thread the next task if it is idle, and others in advance if they are of one caller. */
+  /** Gives a thread the next task if it is idle, and further tasks in advance if all belong to one caller. */
   #feed(thread: PoolThread): void {
     if (this.#waiting.size === 0) return;
     if (thread.count === 0) this.#giveNext(thread);

@@ -149,7 +149,7 @@ class Thread implements TaskThread {
     discarded.add(bytes);
   }
 
-  tell(message: ThreadMessage): void {
+  report(message: ThreadMessage): void {
     post([this.#slot, "message", message]);
   }
 

@@ -26,7 +26,7 @@ export type ToThread =
 
 /**
  * A task. `artifact` is the name of the artifact that it needs, and `value` the artifact itself, which is
- * sent only once and kept by its name.
+ * sent only once and cached by its name.
  */
 export type GivenTask = readonly [slot: number, fields: unknown, artifact?: string, value?: unknown];
 
@@ -57,7 +57,7 @@ export interface ReportingThread {
   /** Must be called when the work itself starts. The wall time counts from here. */
   markStarted(): void;
   /** Sends output or a log line to the task's observer. */
-  tell(message: ThreadMessage): void;
+  report(message: ThreadMessage): void;
 }
 
 /** The thread of a running task. */
@@ -118,6 +118,6 @@ export class ThreadLog {
     this.#leftBytes -= Buffer.byteLength(message) + 1;
     const isWithin = this.#leftLines >= 0 && this.#leftBytes > 0;
     const line = isWithin ? message : "(log truncated: the call wrote too much)";
-    this.#thread.tell({ type: "log", level, message: line });
+    this.#thread.report({ type: "log", level, message: line });
   }
 }

@@ -28,8 +28,8 @@ export class ThreadPort {
   }
 
   /**
-   * Sends a task: immediately to an idle thread, otherwise together with others of the same turn of the event
-   * loop.
+   * Sends a task: immediately to an idle thread, otherwise together with other tasks of the same turn of the
+   * event loop.
    */
   give(task: GivenTask, isIdle: boolean): void {
     this.#outbox.push(task);
@@ -54,7 +54,7 @@ export class ThreadPort {
     }
   };
 
-  /** Sends a single task. One that cannot be cloned must not prevent the others from being sent. */
+  /** Sends a single task. One that cannot be cloned must not prevent other tasks from being sent. */
   #sendAlone(task: GivenTask): void {
     try {
       this.#send([task]);

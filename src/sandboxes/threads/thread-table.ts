@@ -16,10 +16,10 @@ const WORTH = 0.9;
 const MAX_INTERVAL = 64;
 
 /**
- * Decides whether a thread spins for a moment before it sleeps when it waits for its next message. That is faster if
- * the machine has a core to spare, since waking a thread takes as long as a small task. If it has none, the spinning
- * thread keeps the sender from its core, and the wait takes longer. So both ways are measured. The better one is retained,
- * and the other one is tried again after an interval that doubles each time it is worse.
+ * Decides whether a thread spins for a moment before it sleeps when it waits for its next message. That is
+ * faster if the machine has a core to spare, since waking a thread takes as long as a small task. Otherwise,
+ * the spinning thread occupies the sender's core, and the wait takes longer. So both ways are measured: the
+ * better one is used, and the other one is tried again after an interval that doubles each time it is worse.
  */
 export class WaitStrategy {
   #spins = true;
@@ -82,10 +82,10 @@ export class WaitStrategy {
   }
 }
 
-/** Maximum number of tasks in a thread: a running one, and waiting ones, which keep it busy. */
+/** Maximum number of tasks in a thread: a running one, and waiting ones, which avoid idle time. */
 export const SLOTS = 32;
 
-/** On a single core, a thread that spins keeps it from the sender of the message. */
+/** On a single core, a spinning thread would block the sender of the message. */
 const HAS_CORES = availableParallelism() > 1;
 
 /** How long a thread spins at most. */

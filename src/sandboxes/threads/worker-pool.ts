@@ -7,7 +7,7 @@ import type { ThreadOptions } from "./pool-thread.ts";
 import { type LaneOptions, type LaneOwner, ThreadLane } from "./thread-lane.ts";
 import { msBetween } from "./thread-table.ts";
 
-/** A task that occupied its thread for less than this did not delay others, whatever its deadline. */
+/** A task that occupied its thread for less than this did not delay other tasks, whatever its deadline. */
 const LONG_MS = 50;
 
 /** Number of consecutive calls in time after which a tool is no longer slow. */
@@ -104,7 +104,7 @@ export interface WorkerPoolOptions {
 export interface PoolOptions extends WorkerPoolOptions {
   /** Counts the threads that could not be ended. Their number is bounded for all pools that share it. */
   readonly abandoned?: AbandonedThreads;
-  /** Those that are open, for who counts what they do. A pool adds itself, until it is closed. */
+  /** The open pools, for statistics. A pool adds itself, and removes itself when it is closed. */
   readonly pools?: Set<WorkerPool>;
 }
 

@@ -37,9 +37,9 @@ const FUNCTIONS: readonly string[] = [
 const running = new AsyncLocalStorage<FileAccessLog>();
 
 /**
- * Logs the files that one call of a host tool opens by itself. Best effort: it sees the functions of `node:fs` and
- * `node:fs/promises`, which are replaced in this thread when the first such call runs, and which call it belongs to by the
- * asynchronous context. Nothing is kept from the tool.
+ * Logs the files that one call of a host tool opens by itself. Best effort: it sees the functions of
+ * `node:fs` and `node:fs/promises`, which are replaced in this thread when the first such call runs, and
+ * which call it belongs to by the asynchronous context. The tool's access is not restricted.
  */
 export class FileAccessLog {
   readonly #toolName: string;

@@ -273,7 +273,7 @@ function locateOr(mounted: readonly MountedDirectory[], path: string, otherwise:
   }
 }
 
-/** Opens the files of calls, and keeps granted directories open for a few seconds. */
+/** Opens the files of calls. Granted directories stay open for a few seconds. */
 export class CallFiles implements Disposable {
   readonly #directories = new DirectoryCache();
 

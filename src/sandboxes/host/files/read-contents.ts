@@ -11,8 +11,8 @@ const MAX_BYTES: number = 16 * 1_024 * 1_024;
 const MAX_STEP: number = 1_024 * 1_024;
 
 /**
- * What is read at once in this thread. To hand a read to another thread takes longer than to copy this much from the
- * system's cache; where a disk has to be waited for, the thread is held up for one read of this length.
+ * The most bytes that are read in this thread. Handing a read to another thread takes longer than copying
+ * this much from the system's cache. If the disk is slow, the thread is blocked for one read of this size.
  */
 const MAX_SYNC_BYTES: number = 256 * 1_024 + 1;
 

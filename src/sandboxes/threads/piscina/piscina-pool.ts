@@ -203,8 +203,8 @@ class PiscinaRun {
     const before = new Set<Worker>(this.#piscina.threads);
     this.#abort.abort();
     // Piscina removes the thread at once.
-    const kept = new Set<Worker>(this.#piscina.threads);
-    const [thread] = before.difference(kept);
+    const remaining = new Set<Worker>(this.#piscina.threads);
+    const [thread] = before.difference(remaining);
     if (thread === undefined) return true;
     const gone = new Promise<"gone">((resolve) => thread.once("exit", () => resolve("gone")));
     if ((await race(gone, { timeoutMs: END_GRACE_MS })) === "gone") return true;

@@ -13,7 +13,7 @@ export default async function runPiscinaTask({ entry, fields, port }: PiscinaTas
       startedAt = process.hrtime.bigint();
       report({ type: "started", at: startedAt });
     },
-    tell: (message: ThreadMessage) => report(message),
+    report: (message: ThreadMessage) => report(message),
   };
   report({ type: "taken" });
   try {

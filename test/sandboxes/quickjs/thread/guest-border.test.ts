@@ -28,7 +28,7 @@ function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
   const nowhere: TaskThread = {
     artifact: undefined,
     markStarted: nothing,
-    tell: nothing,
+    report: nothing,
     afterwards: nothing,
     discard: nothing,
     move: nothing,
