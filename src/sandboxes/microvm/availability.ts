@@ -9,7 +9,7 @@ export type MicrovmAvailability =
       readonly qemu: string;
       /** The file of the machines' kernel. */
       readonly kernel: string;
-      /** Whether bubblewrap confines QEMU, besides QEMU's own seccomp filter. */
+      /** Whether bubblewrap confines QEMU, in addition to QEMU's own seccomp filter. */
       readonly isConfined: boolean;
       /** Why machines are translated rather than run by the processor. Absent if KVM can be tried. */
       readonly withoutKvm?: string;

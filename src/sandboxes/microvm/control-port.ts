@@ -13,7 +13,7 @@ const NUMBER_BYTES = 8;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** A program, as a machine is told to start it. */
+/** The command of a program that a machine starts. */
 export interface ProgramStart {
   /** Stands in the line that says how the program ended. */
   readonly token: string;

@@ -22,12 +22,12 @@ export class MachineMemory {
     this.#total = total;
   }
 
-  /** Whether some machine waits. */
+  /** Whether a machine waits for memory. */
   get isWaitedFor(): boolean {
     return this.#waiting.size > 0;
   }
 
-  /** Takes memory if it is free and none waits for it. Returns whether it was taken. */
+  /** Takes memory if it is free and no machine waits for it. Returns whether it was taken. */
   tryTake(bytes: number): boolean {
     if (this.isWaitedFor || this.#used + bytes > this.#total) return false;
     this.#used += bytes;
@@ -182,7 +182,7 @@ export class MachinePool {
     try {
       machine = this.#restore(saved);
     } catch {
-      // The next call tells why.
+      // The next call reports the reason.
       return;
     }
     const waiting = { saved, isReady: false };

@@ -26,8 +26,8 @@ export interface Machine {
   readonly ended: Promise<MachineEnd>;
   /** Ends the machine at once. */
   kill(): void;
-  /** Whether the machine keeps this process running. */
-  keepAlive(isKept: boolean): void;
+  /** Sets whether the machine keeps this process running. */
+  keepAlive(keeps: boolean): void;
 }
 
 /** A booted machine that was saved. */

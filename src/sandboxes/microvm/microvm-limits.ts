@@ -2,7 +2,7 @@ import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 
 const MIB = 1_024 * 1_024;
 
-/** The limits of a program for which the grant sets none. */
+/** The default limits of a program. */
 export const MICROVM_DEFAULTS: Required<
   Pick<ResourceLimits, "wallTimeMs" | "memoryBytes" | "outputBytes" | "logLines" | "processes">
 > = Object.freeze({
@@ -16,7 +16,7 @@ export const MICROVM_DEFAULTS: Required<
 /** The limits that can be enforced: `memoryBytes` and `processes` by the machine's kernel, in a control group. */
 export const MICROVM_LIMITS: readonly LimitName[] = Object.keys(MICROVM_DEFAULTS) as LimitName[];
 
-/** The most memory of a machine: a higher limit of the tool holds, but it cannot use all of it. */
+/** The most memory of a machine. A tool with a higher limit cannot use all of it. */
 const MOST_BYTES = 4_096 * MIB;
 
 /** What the machine's kernel and its processes take. */

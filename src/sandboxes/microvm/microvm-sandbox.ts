@@ -150,7 +150,7 @@ export interface MicrovmOptions {
    * (`auto`), which is tried once. Default: `"auto"`.
    */
   readonly accelerator?: Accelerator | "auto";
-  /** How many machines are kept ready for the next calls. They count towards `memoryBytes`. Default: 1. */
+  /** How many booted machines are ready for the next calls. They count towards `memoryBytes`. Default: 1. */
   readonly ready?: number;
   /**
    * Bytes of memory that all machines take together; a call waits for it in its turn, up to `workers.maxWaitMs`. A machine

@@ -129,7 +129,7 @@ export class CallNetwork implements Disposable {
     this.listener = new ProxyListener((client) => this.#proxy.accept(client));
   }
 
-  /** The traffic of all requests; `undefined` if there was none. */
+  /** The traffic of all requests; `undefined` if there were no requests. */
   get traffic(): Traffic | undefined {
     const { traffic } = this.#proxy;
     return traffic.contacted.length === 0 ? undefined : traffic;

@@ -35,10 +35,10 @@ export class Cgroups {
   }
 
   /**
-   * Creates a cgroup that will hold `memoryBytes` and `processes`, as far as there are controllers.
+   * Creates a cgroup that enforces `memoryBytes` and `processes`, as far as the controllers exist.
    *
-   * @param ownProcesses How many processes are in it besides the program's.
-   * @returns `undefined` if there is nothing to hold.
+   * @param ownProcesses How many processes it contains in addition to those of the program.
+   * @returns `undefined` if there is nothing to enforce.
    * @throws {Error} if it cannot be created.
    */
   create({ memoryBytes, processes }: ResourceLimits, ownProcesses: number): Cgroup | undefined {
@@ -93,7 +93,7 @@ export class Cgroup implements AsyncDisposable {
     this.#limits.push(...swapLimit(directory, version, limit));
   }
 
-  /** Sets the limits, which hold from then on. */
+  /** Sets the limits, which apply from then on. */
   enforce(): void {
     for (const [file, limit] of this.#limits) writeFileSync(file, `${limit}`);
   }
@@ -145,7 +145,10 @@ export class Cgroup implements AsyncDisposable {
   }
 }
 
-/** Removes the cgroups that processes have left behind which did not end in order. The kernel keeps those with processes. */
+/**
+ * Removes stale cgroups of processes that did not shut down properly. The kernel refuses for those with
+ * processes.
+ */
 function removeLeft(directory: string): void {
   for (const name of namesIn(directory)) {
     if (!hasEnded(/^sandgate-(\d+-\d+-\d+)-\d+$/.exec(name)?.[1])) continue;

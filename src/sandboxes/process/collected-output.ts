@@ -3,13 +3,13 @@ import { StringDecoder } from "node:string_decoder";
 import { CollectedBytes } from "../../base/collected-bytes.ts";
 import type { MemoryLease } from "../contract/guest-memory.ts";
 
-/** The most bytes of a character besides its first one. */
+/** The most continuation bytes of a UTF-8 character. */
 const MAX_CONTINUATION = 3;
 
 /** The last bytes of what is written, up to a number of them. */
 export class Tail {
   readonly #most: number;
-  readonly #kept = new CollectedBytes();
+  readonly #collected = new CollectedBytes();
   #bytes = 0;
 
   constructor(most: number) {
@@ -24,25 +24,25 @@ export class Tail {
   add(chunk: Buffer): void {
     this.#bytes += chunk.length;
     const last = this.#most === 0 ? Buffer.alloc(0) : chunk.subarray(-this.#most);
-    this.#kept.add(last);
-    // Copied only now and then.
-    if (this.#kept.length > 2 * this.#most) this.#cut();
+    this.#collected.add(last);
+    // Amortised: copied only when twice the limit has been collected.
+    if (this.#collected.length > 2 * this.#most) this.#cut();
   }
 
   #cut(): void {
     const last = this.read();
-    this.#kept.clear();
-    // A copy: the rest need not be retained.
-    this.#kept.add(Buffer.from(last));
+    this.#collected.clear();
+    // A copy, so that the other bytes can be freed.
+    this.#collected.add(Buffer.from(last));
   }
 
   read(): Buffer {
-    const all = this.#kept.read();
+    const all = this.#collected.read();
     return all.subarray(Math.max(all.length - this.#most, 0));
   }
 }
 
-/** What is left of a text. */
+/** A text, perhaps with its middle left out. */
 export interface TruncatedText {
   readonly text: string;
   /** Whether nothing was left out. */
@@ -73,23 +73,23 @@ export class Ends {
   }
 
   /**
-   * Returns the text, in which invalid bytes are U+FFFD: the whole, or its beginning and its end with a note between them
-   * that counts the bytes that are left out.
+   * Returns the text, in which invalid bytes are U+FFFD: the whole, or its beginning and its end with a note
+   * between them that counts the bytes that are left out.
    *
-   * @param most The most bytes of the beginning, and of the end. Default: as many as were retained.
+   * @param most The most bytes of the beginning, and of the end. Default: all that were collected.
    */
   text(most: number = this.#most): TruncatedText {
-    const kept = Buffer.concat([this.#head.read(), this.#tail.read()]);
+    const collected = Buffer.concat([this.#head.read(), this.#tail.read()]);
     const each = Math.min(most, this.#most);
-    if (this.bytes <= 2 * each) return { text: kept.toString("utf8"), isWhole: true };
-    const first = wholeEnd(kept.subarray(0, each));
-    const last = wholeStart(kept.subarray(kept.length - each));
+    if (this.bytes <= 2 * each) return { text: collected.toString("utf8"), isWhole: true };
+    const first = wholeEnd(collected.subarray(0, each));
+    const last = wholeStart(collected.subarray(collected.length - each));
     const note = leftOutNote(this.bytes - first.length - last.length);
     return { text: first.toString("utf8") + note + last.toString("utf8"), isWhole: false };
   }
 }
 
-/** The longest line that is kept whole, in UTF-16 code units. */
+/** The longest line that is not split, in UTF-16 code units. */
 const MAX_LINE = 8_192;
 
 /** Splits the text that a program writes into lines. A longer line than 8,192 code units is split. */
@@ -128,38 +128,38 @@ const LINE_FEED = 0x0a;
 
 /** The bytes that a program wrote, up to a limit. */
 export class CollectedOutput {
-  readonly #kept = new CollectedBytes();
+  readonly #collected = new CollectedBytes();
   readonly #most: number;
   #bytes = 0;
-  /** The last byte that was retained. */
+  /** The last byte that was collected. */
   #last: number | undefined;
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Returns `false` if there are more bytes than may be. */
+  /** Returns `false` if the limit is exceeded. */
   add(chunk: Buffer): boolean {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#most) return false;
-    this.#kept.add(chunk);
+    this.#collected.add(chunk);
     this.#last = chunk.at(-1) ?? this.#last;
     return true;
   }
 
-  /** How many bytes were written, also beyond the limit. */
+  /** How many bytes were written, including those beyond the limit. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether a line break is the last that was retained. */
+  /** Whether the collected bytes end with a line break. */
   get endsLine(): boolean {
     return this.#last === LINE_FEED;
   }
 
   /** As UTF-8; invalid bytes become U+FFFD. */
   toString(): string {
-    return this.#kept.read().toString("utf8");
+    return this.#collected.read().toString("utf8");
   }
 }
 
@@ -168,7 +168,7 @@ export function leftOutNote(bytes: number): string {
   return `\n[… ${bytes.toLocaleString("en-US")} bytes left out …]\n`;
 }
 
-/** Returns bytes without the first ones of a character whose others were cut off. */
+/** Returns bytes without the first ones of a character that was cut off. */
 function wholeEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= MAX_CONTINUATION && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number;
@@ -204,16 +204,16 @@ export class MeteredOutput {
   readonly #paused = new Set<Readable>();
   #mayWait = true;
 
-  /** @param most Bytes that are retained of all streams, at most. What follows is not charged. */
+  /** @param most The most bytes that are collected from all streams. Further ones are not charged. */
   constructor(room: MemoryLease, most: number) {
     this.#room = room;
     this.#most = most;
   }
 
   /**
-   * Charges what arrives through a stream that others read.
+   * Charges the bytes of a stream that other code reads.
    *
-   * @param onRefused Called if there never will be room for it.
+   * @param onRefused Called if the memory will never suffice.
    */
   read(stream: Readable, onRefused: () => void): void {
     stream.on("data", (chunk: Buffer) => {

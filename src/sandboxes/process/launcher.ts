@@ -62,7 +62,7 @@ export interface Launch<Files extends GrantedFiles = GrantedFiles> {
   readonly program: Program;
   readonly files: Files;
   readonly limits: ResourceLimits;
-  /** Holds the limits on all processes together. Default: none. */
+  /** Enforces the limits on all processes together. Default: there are none. */
   readonly cgroup?: Cgroup | undefined;
   /** Default: the program has no network. Only namespaces can give it one. */
   readonly listener?: ProxyListener | undefined;
@@ -84,8 +84,8 @@ export interface Launched {
   /** The other end of the program's descriptor 3. Absent if it was not asked for. */
   readonly channel?: Duplex | undefined;
   /**
-   * Resolves to the number, on this machine, of a process with which all others of the program end; to `undefined` if it
-   * could not be started.
+   * Resolves to the id, on this machine, of the process whose end also ends all other processes of the
+   * program; to `undefined` if it could not be started.
    */
   readonly pid: Promise<number | undefined>;
   /**
@@ -111,7 +111,7 @@ export interface Launched {
   /** Kills all processes of the program. Can be repeated. */
   kill(): void;
   /** Sets whether it keeps this process running. Default: it does. */
-  keepAlive(isKept: boolean): void;
+  keepAlive(keeps: boolean): void;
   /** Closes all streams to a program that could not be ended. */
   discard(): void;
 }

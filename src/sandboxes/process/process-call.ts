@@ -28,9 +28,9 @@ export interface CallParts {
   readonly files: GrantedFiles;
   /** Where its output has to have room. */
   readonly memory: GuestMemory;
-  /** Holds the limits on all processes together. Absent if there are none. */
+  /** Enforces the limits on all processes together. Absent if there are none. */
   readonly cgroup?: Cgroup | undefined;
-  /** Absent if the grant gives none. */
+  /** Absent if the grant does not include the network. */
   readonly network?: CallNetwork | undefined;
   readonly times: EarlyEndTimes;
 }

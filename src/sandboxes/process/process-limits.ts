@@ -2,7 +2,7 @@ import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/sandbox-mode.ts";
 import type { Cgroups } from "./cgroups.ts";
 
-/** The limits of a program for which the grant sets none. */
+/** The default limits of a program. */
 export const PROCESS_DEFAULTS: Required<
   Pick<ResourceLimits, "wallTimeMs" | "outputBytes" | "logLines" | "netBytes">
 > = Object.freeze({
@@ -21,7 +21,10 @@ export function defaultLimits(isolation: Isolation): ResourceLimits {
 /** Milliseconds that a program gets to end by itself after SIGTERM, before it is killed. */
 export const KILL_GRACE_MS = 5_000;
 
-/** The limits that hold on every machine. `cpuMs` and `processMemoryBytes` hold for each process of the program. */
+/**
+ * The limits that are enforced on every machine. `cpuMs` and `processMemoryBytes` apply to each process of
+ * the program.
+ */
 const EVERYWHERE: readonly LimitName[] = [
   "wallTimeMs",
   "outputBytes",
@@ -35,8 +38,8 @@ const EVERYWHERE: readonly LimitName[] = [
  * together, only with cgroups.
  */
 export function enforceableLimits({ memory, pids }: Cgroups, isolation: Isolation): readonly LimitName[] {
-  // Elsewhere setrlimit(2) holds it in the namespace of users. Root is exempt from that, and without a namespace all the
-  // user's processes count.
+  // Otherwise, setrlimit(2) enforces it in the user namespace. Root is exempt from that, and without a
+  // namespace all processes of the user count.
   const countsProcesses =
     typeof pids !== "string" || (isolation === "namespaces" && process.getuid?.() !== 0);
   return [

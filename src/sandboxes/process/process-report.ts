@@ -57,7 +57,9 @@ const DELEGATE = "have systemd delegate cgroups: Delegate=memory pids and Delega
 const LANDLOCK_KERNEL =
   "use Linux 6.12 or later, with landlock in the kernel's list of security modules (lsm=)";
 
-/** How to get `node:ffi`: some versions have it only with an option, and others without one unless it is switched off. */
+/**
+ * How to get `node:ffi`: some versions need an option for it, and others have it unless it is switched off.
+ */
 function ffiRemedy(): string {
   return process.allowedNodeEnvironmentFlags.has("--experimental-ffi")
     ? "start Node.js with --experimental-ffi"
@@ -67,15 +69,15 @@ function ffiRemedy(): string {
 const HOLDS: Holding = { holds: true };
 const NOT_CONFINED: Holding = { holds: false, reason: "programs cannot be confined here" };
 
-/** What holds of the sandbox `process` on this machine. */
+/** What the sandbox `process` enforces on this machine. */
 export interface ProcessReport {
-  /** What confines programs, and `none` if nothing can, so that they do not run. */
+  /** What confines programs; `none` if nothing can, so that they do not run. */
   readonly isolation: Isolation | "none";
   /** Whether programs can run. */
   readonly confinement: Holding;
   /** What could confine them, whether it is chosen or not. */
   readonly isolations: Readonly<Record<Isolation, Holding>>;
-  /** What the isolation does not hold, by its name in docs/programs.md. */
+  /** What the isolation does not enforce, by its name in docs/programs.md. */
   readonly notEnforced: Readonly<Partial<Record<NotEnforced, string>>>;
   /** Whether a grant can have `net`. */
   readonly network: Holding;
@@ -94,9 +96,9 @@ export interface ProcessReport {
 export type CgroupReport = { readonly version: 1 | 2 } | { readonly reason: string };
 
 /**
- * Finds out what holds of the sandbox `process`, by confining a program that does nothing.
+ * Finds out what the sandbox `process` enforces, by confining a program that does nothing.
  *
- * @param options Those with which the sandbox will be opened.
+ * @param options The options for opening the sandbox.
  */
 export async function reportProcess({
   isolation: required,
@@ -137,7 +139,7 @@ export async function reportProcess({
   };
 }
 
-/** Why nothing holds, with the remedy for what holds most. */
+/** Why nothing works, with the remedy for the strongest isolation. */
 function joinReasons(reports: readonly Holding[]): Holding {
   const unenforced = reports.filter((found) => !found.holds);
   const remedy = unenforced[0]?.remedy;

@@ -53,8 +53,8 @@ const IDLE_MS = 60_000;
 /** Options of {@link ProcessSandbox.open}. */
 export interface ProcessSandboxOptions {
   /**
-   * What must confine programs. Default: `namespaces`, or `landlock` where there are none; then an operator reads it in the
-   * log of the first call (`tool.log`, `warn`).
+   * What must confine programs. Default: `namespaces`, or `landlock` where they are not available, which the
+   * first call logs for the operator (`tool.log`, `warn`).
    */
   readonly isolation?: Isolation;
   /** The absolute path of bubblewrap. Default: `/usr/bin/bwrap`. */
@@ -268,9 +268,9 @@ function unavailable(detail: string): SandboxOutcome {
 /**
  * Opens the launcher that confines programs with namespaces, or else the one with Landlock.
  *
- * @param required Only this one. Default: the first that works.
+ * @param required The isolation to use. Default: the first that works.
  * @param bubblewrap Its absolute path.
- * @throws {ToolPreparationError} if there is none. The message says why.
+ * @throws {ToolPreparationError} if none works. The message says why.
  */
 export async function openLauncher(required?: Isolation, bubblewrap?: string): Promise<OpenedLauncher> {
   const problems: string[] = [];

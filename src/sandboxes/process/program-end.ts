@@ -44,7 +44,8 @@ export class ProgramEnd {
   async finish(): Promise<number | undefined> {
     const code = await this.exited;
     const hasEnded = code !== undefined && (await this.#endAll());
-    // What the program wrote before its end is in the pipes, which no process of the sandbox holds then.
+    // What the program wrote before its end is in the pipes, which no process of the sandbox has open by
+    // then.
     if (hasEnded) await this.#launched.closed;
     else this.#launched.discard();
     return hasEnded ? code : undefined;
@@ -74,9 +75,10 @@ const MAX_READS = 2_000;
 export type EarlyEndCause = "idle" | "late";
 
 /**
- * Ends a program that takes too long, or that is idle. It finds out when a program has neither written anything nor used CPU time
- * for a while: when its output, its processes and the CPU time of each are the same as before, and none of them waits for a
- * processor or a disk. The kernel counts CPU time in steps of 10 ms.
+ * Ends a program that takes too long, or that is idle. It finds out when a program has neither written
+ * anything nor used CPU time for a while: when its output, its processes and the CPU time of each are the
+ * same as before, and no process waits for a processor or a disk. The kernel counts CPU time in steps of 10
+ * ms.
  */
 export class EarlyEnd implements Disposable {
   readonly #idleMs: number;

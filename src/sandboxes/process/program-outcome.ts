@@ -31,7 +31,10 @@ const CPU_TIME_EXCEEDED = 152;
 /** The message of a program that was started, when something failed here that would have shown what became of it. */
 const LOST = "The program was started, but how it ended could not be found out";
 
-/** The message of a program that ended by itself, while others that it had started could not be ended in time. */
+/**
+ * The message for a program that ended by itself, while other processes that it had started could not be
+ * ended in time.
+ */
 const NOT_ALL_ENDED = "The program ended, but not all processes that it started could be ended yet";
 
 /** What programs say of a filter's ENETDOWN, and of names that they could not look up. */
@@ -89,7 +92,7 @@ export interface EndedProgram {
   readonly exposed?: string | undefined;
   /** The exit code; `undefined` if its processes have not ended. */
   readonly code: number | undefined;
-  /** What the model reads besides what the program wrote. */
+  /** Notes for the model, in addition to what the program wrote. */
   readonly notes: readonly string[];
 }
 

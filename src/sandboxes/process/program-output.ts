@@ -25,7 +25,7 @@ import { PROCESS_DEFAULTS } from "./process-limits.ts";
 /** The most bytes of both outputs together that are retained. */
 const MAX_KEPT_BYTES = 1_024 * 1_024;
 
-/** The bytes of a completion as JSON besides its texts, of the notes in these, and of its own note. */
+/** The JSON bytes of a completion without its texts, their notes, and its own note. */
 const FRAME_BYTES = 384;
 
 /** What a program writes, as it is retained for a {@link ProgramCompletion}. */
@@ -84,7 +84,7 @@ class LiveOutput {
   readonly #tail: Tail;
   #room: number;
 
-  /** @param most The most bytes, besides a note that counts those left out. */
+  /** @param most The most bytes, without the note that counts those left out. */
   constructor(observer: TaskObserver, most: number) {
     this.#observer = observer;
     this.#room = Math.floor(most / 2);
@@ -127,7 +127,7 @@ type OutputTask = Pick<SandboxTask, "input" | "limits" | "observer">;
 export class ProgramOutput {
   readonly #task: OutputTask;
   readonly #tool: ProcessImplementation;
-  readonly #kept: CollectedOutput | CompletionOutput;
+  readonly #collected: CollectedOutput | CompletionOutput;
   readonly #live: LiveOutput | undefined;
   readonly #metered: MeteredOutput;
   /** The end of the standard error. */
@@ -141,7 +141,7 @@ export class ProgramOutput {
     this.#tool = tool;
     const bytes = task.limits.outputBytes ?? PROCESS_DEFAULTS.outputBytes;
     const isCompletion = tool.output === "completion";
-    this.#kept = isCompletion ? new CompletionOutput(bytes) : new CollectedOutput(bytes);
+    this.#collected = isCompletion ? new CompletionOutput(bytes) : new CollectedOutput(bytes);
     const isFollowed = isCompletion && task.observer.listening !== false;
     this.#live = isFollowed ? new LiveOutput(task.observer, bytes) : undefined;
     this.#metered = new MeteredOutput(room, bytes);
@@ -154,14 +154,14 @@ export class ProgramOutput {
    *   shortened instead of exceeding their limit.
    */
   read(stdout: Readable, stderr: Readable, stop: (cause: "outputBytes" | "memory") => void): void {
-    const kept = this.#kept;
-    if (kept instanceof CompletionOutput) {
-      stdout.on("data", (chunk: Buffer) => kept.stdout.add(chunk));
-      stderr.on("data", (chunk: Buffer) => kept.stderr.add(chunk));
+    const collected = this.#collected;
+    if (collected instanceof CompletionOutput) {
+      stdout.on("data", (chunk: Buffer) => collected.stdout.add(chunk));
+      stderr.on("data", (chunk: Buffer) => collected.stderr.add(chunk));
       for (const stream of [stdout, stderr]) this.#live?.follow(stream);
     } else {
       stdout.on("data", (chunk: Buffer) => {
-        if (!kept.add(chunk)) stop("outputBytes");
+        if (!collected.add(chunk)) stop("outputBytes");
       });
     }
     stderr.on("data", (chunk: Buffer) => this.#said.add(chunk));
@@ -170,9 +170,9 @@ export class ProgramOutput {
         this.#bytesRead += chunk.length;
       });
     // The lines of a completion are part of it.
-    if (!(kept instanceof CompletionOutput)) this.#logLinesOf(stderr);
+    if (!(collected instanceof CompletionOutput)) this.#logLinesOf(stderr);
     this.#metered.read(stdout, () => stop("memory"));
-    if (kept instanceof CompletionOutput) this.#metered.read(stderr, () => stop("memory"));
+    if (collected instanceof CompletionOutput) this.#metered.read(stderr, () => stop("memory"));
   }
 
   /** How much of both outputs has been read. */
@@ -180,22 +180,22 @@ export class ProgramOutput {
     return this.#bytesRead;
   }
 
-  /** Whether what the program wrote waits for room. */
+  /** Whether output of the program waits for memory. */
   get isWaiting(): boolean {
     return this.#metered.isWaiting;
   }
 
-  /** What the model reads if there was no room. */
+  /** The text for the model if there was no memory. */
   get refusal(): string {
     return this.#metered.refusal;
   }
 
-  /** Drops what waits for room, and what has none from now on: the program is being stopped. */
+  /** Drops output that waits for memory, now and from now on: the program is being stopped. */
   stopWaiting(): void {
     this.#metered.stopWaiting();
   }
 
-  /** Gives the room back. */
+  /** Releases the memory. */
   close(): void {
     this.#metered.close();
   }
@@ -221,13 +221,13 @@ export class ProgramOutput {
   }
 
   get used(): Pick<ResourceUse, "outputBytes" | "logLines"> {
-    return { outputBytes: this.#kept.bytes, logLines: this.#logLines };
+    return { outputBytes: this.#collected.bytes, logLines: this.#logLines };
   }
 
   /** Whether the program wrote something like this, as far as it is retained. */
   says(pattern: RegExp): boolean {
-    const kept = this.#kept;
-    const isIn = kept instanceof CompletionOutput && pattern.test(kept.stdout.text().text);
+    const collected = this.#collected;
+    const isIn = collected instanceof CompletionOutput && pattern.test(collected.stdout.text().text);
     return isIn || pattern.test(this.lastLines);
   }
 
@@ -242,20 +242,20 @@ export class ProgramOutput {
    * @param note Of the completion. Default: none.
    */
   check(code: number, note?: string): CheckedOutput {
-    const kept = this.#kept;
+    const collected = this.#collected;
     const { outputBytes } = this.#task.limits;
-    if (code !== 0 && (kept instanceof CollectedOutput || this.#tool.failOnExit === true))
-      return { status: "failed", message: this.#failure(code, note), outputBytes: kept.bytes };
-    if (kept instanceof CompletionOutput) {
-      const completion = kept.completion(code, note);
+    if (code !== 0 && (collected instanceof CollectedOutput || this.#tool.failOnExit === true))
+      return { status: "failed", message: this.#failure(code, note), outputBytes: collected.bytes };
+    if (collected instanceof CompletionOutput) {
+      const completion = collected.completion(code, note);
       const { result } = this.#tool;
       const output = result === undefined ? completion : result(completion, this.#task.input as never);
       return checkReturned(output, outputBytes, 0);
     }
-    const text = kept.toString();
+    const text = collected.toString();
     if (this.#tool.output === "text") return checkReturned(text, outputBytes, 0);
     const problem = outputProblem(text);
-    if (problem !== undefined) return { status: "failed", message: problem, outputBytes: kept.bytes };
+    if (problem !== undefined) return { status: "failed", message: problem, outputBytes: collected.bytes };
     return checkOutput(text, outputBytes);
   }
 
@@ -267,11 +267,11 @@ export class ProgramOutput {
   }
 }
 
-/** Leaves as much of a text as a number of bytes of JSON holds. */
-function within(ends: Ends, most: number, kept: TruncatedText, bytes: number): TruncatedText {
-  if (bytes <= most) return kept;
+/** Shortens a text to a number of bytes of JSON. */
+function within(ends: Ends, most: number, collected: TruncatedText, bytes: number): TruncatedText {
+  if (bytes <= most) return collected;
   // The number of bytes grows with the length: halve the interval in which it must be.
-  let [fits, tooMany] = [0, Math.ceil(kept.text.length)];
+  let [fits, tooMany] = [0, Math.ceil(collected.text.length)];
   while (tooMany - fits > 1) {
     const middle = Math.floor((fits + tooMany) / 2);
     if (jsonBytes(ends.text(middle).text) <= most) fits = middle;

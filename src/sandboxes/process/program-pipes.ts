@@ -59,7 +59,7 @@ export class ProgramPipes {
     return { stream: new Socket({ fd: read, readable: true, writable: false }), fd: write };
   }
 
-  /** Opens both ends of a pipe, with these flags besides. */
+  /** Opens both ends of a pipe with additional flags. */
   #take(readFlags: number, writeFlags: number): readonly [read: number, write: number] {
     if (this.#paths.length === 0) {
       const paths = this.#nextPaths();
@@ -147,7 +147,7 @@ export function exitOf(child: ChildProcess): Promise<number> {
 /**
  * Resolves when a process has exited, and everything that it wrote has been read.
  *
- * @param streams Those that it wrote to besides its own ones of Node.js.
+ * @param streams Further streams that it wrote to, in addition to those of the `ChildProcess`.
  */
 export async function closeOf(child: ChildProcess, ...streams: readonly Readable[]): Promise<void> {
   const closed = new Promise<void>((resolve) => {

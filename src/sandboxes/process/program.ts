@@ -148,7 +148,7 @@ class Values {
     );
   }
 
-  /** The command for a persistent shell; `undefined` if the call is none of one. */
+  /** The command for a persistent shell; `undefined` if the call does not use one. */
   command(shell: PersistentShell | undefined): string | undefined {
     if (shell === undefined || this.#valueOf(shell.when) !== true) return undefined;
     return this.single(shell.command) ?? "";
@@ -198,7 +198,7 @@ function refusal(message: string): ToolFailure {
 }
 
 /**
- * Returns the environment variables of this process that a grant names, as far as they are set.
+ * Returns those environment variables of this process that a grant names and that are set.
  *
  * @param names Default: none.
  */

@@ -99,7 +99,7 @@ const NEW_NAMESPACES = 0x7e020000;
 const AF_UNIX = 1;
 const AF_INET = 2;
 const AF_INET6 = 10;
-/** The bits of a socket's type besides its flags, and the types that TCP and UDP have. */
+/** The bits of a socket's type without its flags, and the types of TCP and UDP. */
 const SOCKET_TYPE = 0xf;
 const SOCK_STREAM = 1;
 const SOCK_DGRAM = 2;
@@ -107,7 +107,7 @@ const IPPROTO_TCP = 6;
 const IPPROTO_UDP = 17;
 /** The bit that SOCK_DGRAM and SOCK_RAW have, and SOCK_STREAM and SOCK_SEQPACKET have not. */
 const DATAGRAM = 2;
-/** S_ISUID and S_ISGID, which give the user who runs a file the privileges of its owner. */
+/** S_ISUID and S_ISGID: running such a file gives the privileges of its owner. */
 const SET_ID = 0o6000;
 /** O_CREAT and the own bit of O_TMPFILE: only with these has an opened file a mode. */
 const CREATES = 0o20000100;
@@ -129,8 +129,8 @@ const TERMINAL_INPUT = [0x5412, 0x541c];
 /** Options of {@link seccompFilter}. */
 interface FilterOptions {
   /**
-   * What confines the program besides. Without namespaces, the filter refuses also what reaches other processes. Default:
-   * `namespaces`.
+   * What else confines the program. Without namespaces, the filter also refuses system calls that reach other
+   * processes. Default: `namespaces`.
    */
   readonly isolation?: Isolation;
 }
@@ -205,7 +205,7 @@ export function seccompFilter(
     .ifEqual(linux, 1)
     .return(ALLOW)
     .return(fail(EPERM));
-  // Only reading the personality (0xffffffff) and the default one: others turn protections off.
+  // Only reading the personality (0xffffffff) and setting the default one: other values turn protections off.
   program
     .unlessEqual(number("personality"), 5)
     .load(argument(0))
@@ -218,7 +218,7 @@ export function seccompFilter(
 
 /** Refuses what reaches processes that namespaces would hide. */
 function refuseOtherProcesses(program: BpfProgram, number: (name: string) => number): void {
-  // An error of its own tells that there is no network.
+  // A distinct error says that there is no network.
   program
     .unlessEqual(number("socket"), 5)
     .load(argument(0))

@@ -94,7 +94,10 @@ const SHARED: typeof NUMBERS = {
   shmget: [29, 194],
 };
 
-/** The names of the system calls that are refused besides {@link REFUSED} where there are no namespaces. */
+/**
+ * The names of the system calls that are refused in addition to {@link REFUSED} where there are no
+ * namespaces.
+ */
 export const REFUSED_WITHOUT_NAMESPACES: readonly string[] = Object.keys(SHARED);
 
 /** Calls whose arguments decide. */

@@ -45,7 +45,7 @@ export const GUEST_DIRECTORY = "sandgate";
 /** The control group of the tool. */
 export const GROUP: string = `/${GUEST_DIRECTORY}/groups/tool`;
 
-/** A link to `memory.peak`, or a file that says that there is none. */
+/** A link to `memory.peak`, or a file with `none` if that does not exist. */
 export const PEAK_FILE: string = `/${GUEST_DIRECTORY}/run/peak`;
 
 /** The macros with which `first-process.c` is compiled: what it shares with this process is written here only. */

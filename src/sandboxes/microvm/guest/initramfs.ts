@@ -119,7 +119,7 @@ function program(name: string, data: Uint8Array): ArchiveEntry {
 }
 
 /**
- * Reads the directory that is an image. Links stay links: none is followed.
+ * Reads the directory that is an image. Links are copied, not followed.
  *
  * @returns what it contains, in the order of the paths.
  * @throws {Error} if it cannot be read, is too large, or contains anything but files, directories and links.
@@ -207,9 +207,9 @@ export interface Kernel {
 /**
  * Finds the kernel of the machines.
  *
- * @param file The file of a kernel, named as in Debian's package, with its modules in `../lib/modules`. Default: the newest
- *   `/boot/vmlinuz-*-cloud-amd64`.
- * @throws {Error} if there is none that can be read. The message says what to install.
+ * @param file The file of a kernel, named as in Debian's package, with its modules in `../lib/modules`.
+ *   Default: the newest `/boot/vmlinuz-*-cloud-amd64`.
+ * @throws {Error} if no kernel can be read. The message says what to install.
  */
 export function findKernel(file: string | undefined): Kernel {
   const found = file ?? newestKernel();

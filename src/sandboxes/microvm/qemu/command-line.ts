@@ -3,7 +3,7 @@ import { GUEST_DIRECTORY } from "../guest/first-process.ts";
 /** How a machine's instructions are run: by the processor, or translated by QEMU. */
 export type Accelerator = "kvm" | "tcg";
 
-/** The first descriptors of QEMU besides the standard ones: of the four ports, in their order. */
+/** The first descriptor of QEMU after the standard ones: those of the four ports follow, in their order. */
 export const FIRST_PORT_FD = 3;
 export const PORTS = 4;
 
@@ -21,7 +21,7 @@ const MIB = 1_024 * 1_024;
 /** Megabytes for translated code. Default of QEMU: up to 1 GiB. */
 const TRANSLATION_MIB = 32;
 
-/** Bytes that QEMU takes besides the machine's memory. */
+/** Bytes that QEMU takes in addition to the machine's memory. */
 export const QEMU_BYTES: number = (TRANSLATION_MIB + 64) * MIB;
 
 /** Options of the guest's kernel. */
@@ -34,7 +34,7 @@ const KERNEL_OPTIONS = [
   "oops=panic",
   "random.trust_cpu=on",
   "tsc=reliable",
-  // One call has the machine for itself: nothing in it is to be kept from the tool.
+  // A machine runs one call: it contains nothing to protect from the tool.
   "mitigations=off",
   "lsm=",
   "audit=0",

@@ -41,7 +41,7 @@ export interface CommandLine {
   readonly args: readonly string[];
 }
 
-/** The files that QEMU sees besides the system's programs and libraries. */
+/** The files that QEMU sees in addition to the system's programs and libraries. */
 export interface VisibleFiles {
   /** Paths that it can read. */
   readonly readable?: readonly string[];
@@ -60,13 +60,13 @@ export interface VisibleFiles {
 export class Confinement {
   /** Whether bubblewrap confines QEMU. */
   readonly isActive: boolean;
-  /** Whether QEMU can be given a `/proc`: some containers keep bubblewrap from making one. */
+  /** Whether QEMU can be given a `/proc`: some containers prevent bubblewrap from mounting one. */
   readonly hasProc: boolean;
 
   /** Finds out whether bubblewrap can be used here. */
   static async open(): Promise<Confinement> {
-    if (await holds(PROC)) return new Confinement(true, true);
-    if (await holds([])) return new Confinement(true, false);
+    if (await works(PROC)) return new Confinement(true, true);
+    if (await works([])) return new Confinement(true, false);
     return new Confinement(false, existsSync("/proc/self/fd"));
   }
 
@@ -94,8 +94,8 @@ export class Confinement {
   }
 }
 
-/** Whether bubblewrap can be used with these options besides the isolation. */
-async function holds(options: readonly string[]): Promise<boolean> {
+/** Whether bubblewrap works with these options in addition to the isolation. */
+async function works(options: readonly string[]): Promise<boolean> {
   try {
     await promisify(execFile)(BUBBLEWRAP, [...ISOLATION, ...options, "--", "/usr/bin/env"], { env: {} });
     return true;

@@ -11,8 +11,8 @@ export interface Place {
 }
 
 /**
- * Copies the rest of a file, which is a machine's memory, to the end of another. Pages of zeros become holes, which take no
- * space.
+ * Copies the remainder of a file, which is a machine's memory, to the end of another file. Pages of zeros
+ * become holes, which take no space.
  */
 export async function copyMemory(from: Place, to: Place): Promise<void> {
   const chunk = Buffer.alloc(CHUNK_BYTES);

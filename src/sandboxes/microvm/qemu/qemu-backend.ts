@@ -70,7 +70,7 @@ class QemuSavedMachine implements SavedMachine {
     }
   }
 
-  /** Gives the memory up that machines map. Those that run keep it. Idempotent. */
+  /** Releases the memory that machines map. Running machines are not affected. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -112,7 +112,7 @@ export class QemuBackend implements MachineBackend {
   }
 
   async save(image: string, toolBytes: number): Promise<SavedMachine> {
-    // One at a time: a machine that boots keeps a processor busy, and its memory is not counted.
+    // One at a time: a booting machine keeps a processor busy, and its memory is not counted.
     const saving = this.#last.then(() => this.#save(image, toolBytes));
     this.#last = saving.then(
       () => {},

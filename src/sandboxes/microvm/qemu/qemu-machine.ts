@@ -56,7 +56,9 @@ export class QemuMachine implements Machine {
     });
   }
 
-  /** The number of its first process, and of the process group of all; `undefined` if none could be started. */
+  /**
+   * The number of its first process, and of the process group of all; `undefined` if it could not be started.
+   */
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -72,8 +74,8 @@ export class QemuMachine implements Machine {
     }
   }
 
-  keepAlive(isKept: boolean): void {
-    const change = isKept ? "ref" : "unref";
+  keepAlive(keeps: boolean): void {
+    const change = keeps ? "ref" : "unref";
     this.#child[change]();
     for (const stream of [this.#child.stderr as Socket | null, ...this.#child.stdio.slice(FIRST_PORT_FD)])
       (stream as Socket | null)?.[change]?.();

@@ -40,7 +40,7 @@ export class StateCache {
   /**
    * Creates the directory unless it exists.
    *
-   * @throws {Error} if it cannot be created, or others have access to it.
+   * @throws {Error} if it cannot be created, or other users have access to it.
    */
   async open(): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: PRIVATE_DIRECTORY });
@@ -52,7 +52,10 @@ export class StateCache {
     );
   }
 
-  /** Returns the file of a state, which counts as used now; `undefined` if there is none. What is no state is removed. */
+  /**
+   * Returns the file of a state, and marks it as used; `undefined` if it does not exist. Removes an invalid
+   * one.
+   */
   async find(key: string): Promise<string | undefined> {
     const file = this.#path(key + STATE_SUFFIX);
     try {
@@ -64,7 +67,7 @@ export class StateCache {
         return file;
       }
     } catch {
-      // It is made anew.
+      // It is created again.
     }
     return undefined;
   }

@@ -70,7 +70,7 @@ export class GrantedPaths implements GrantedFiles {
     return [...this.#paths, { path: this.temporary, access: "write" }];
   }
 
-  /** The first directory; the temporary one if there is none. */
+  /** The first directory; the temporary one if no directory is granted. */
   get workingDirectory(): string {
     return this.#workingDirectory ?? this.temporary;
   }
@@ -191,12 +191,13 @@ async function refuseUncovered(
 }
 
 /**
- * Finds what Node.js reads to know how to load a module: the `package.json` in the module's directory, or else in the nearest
- * one above it. Landlock cannot hide one that is outside of what is granted, and Node.js ends if it exists and cannot be
- * read.
+ * Finds what Node.js reads to know how to load a module: the `package.json` in the module's directory, or
+ * else in the nearest one above it. Landlock cannot hide one that is outside of what is granted, and Node.js
+ * ends if it exists and cannot be read.
  *
  * @param directory An absolute path.
- * @returns Undefined if there is none, it is not a regular file (a link could lead to anything), or no tool may read it.
+ * @returns `undefined` if it does not exist, is not a regular file (a link could lead to anything), or must
+ *   not be read by tools.
  */
 function nearestPackageFile(directory: string): GrantedPath | undefined {
   for (let at = directory; ; at = dirname(at)) {

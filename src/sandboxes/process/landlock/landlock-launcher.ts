@@ -17,20 +17,20 @@ import { GrantedPaths } from "./granted-paths.ts";
 import { type GrantedPath, type LaunchPlan, NODE_OPTIONS } from "./launch-plan.ts";
 
 /**
- * The version of Landlock's interface that is needed, of Linux 6.12: earlier ones do not keep programs from sending signals
- * to any process of the user, this one included.
+ * The minimum version of Landlock's interface, of Linux 6.12. With earlier ones, programs could send signals
+ * to any process of the user, including this one.
  */
 const LEAST_VERSION = 6;
 
 /** Devices that programs expect, and that reach nothing. */
 const DEVICES = ["full", "null", "random", "urandom", "zero"];
 
-/** Files of `/proc` that tell about the machine, not about its processes. */
+/** Files of `/proc` about the machine, not about its processes. */
 const MACHINE = ["cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"];
 
 /**
- * Files of `/etc` that programs need besides: with namespaces, they would not be there, and programs do without them. What
- * is there and cannot be read ends some of them.
+ * Further files of `/etc` that programs need. With namespaces, they would not exist, and programs do without
+ * them; but some programs exit if a file exists and cannot be read.
  */
 const EXISTING = ["bash.bashrc", "nsswitch.conf", "profile", "ssl/certs", "ssl/openssl.cnf"];
 
@@ -346,7 +346,10 @@ class LaunchedOnLandlock implements Launched {
     return this.#said;
   }
 
-  /** The supervisor exits by itself only when all descendants of the program have ended. Without a plan, it has none. */
+  /**
+   * The supervisor exits by itself only when all descendants of the program have ended. Without a plan, it
+   * has no program.
+   */
   get hasEnded(): boolean {
     return this.hasExited && (!this.#hasPlan || this.#child.signalCode === null);
   }
@@ -355,16 +358,16 @@ class LaunchedOnLandlock implements Launched {
     this.#control.write("t");
   }
 
-  /** A supervisor that has no plan yet may still be starting, and would hear of it much later. */
+  /** A supervisor without a plan may still be starting, and would read the message much later. */
   kill(): void {
     if (this.#hasPlan) this.#control.write("k");
     else this.#child.kill("SIGKILL");
   }
 
-  keepAlive(isKept: boolean): void {
+  keepAlive(keeps: boolean): void {
     // A socket that is closed would wait for its connection.
     for (const each of [this.#child, ...this.#streams.filter(({ destroyed }) => !destroyed)])
-      if (isKept) each.ref();
+      if (keeps) each.ref();
       else each.unref();
   }
 

@@ -32,18 +32,20 @@ export interface ConfinedProgramOptions {
   readonly command: string;
   /** Default: none. */
   readonly args?: readonly string[];
-  /** All its variables besides `PATH`, `HOME` and `LANG`. Nothing of this process's environment is passed on. */
+  /**
+   * Its variables in addition to `PATH`, `HOME` and `LANG`. The environment of this process is not passed on.
+   */
   readonly env?: Readonly<Record<string, string>>;
   /** Relative to the first granted directory, and inside it. Default: that directory; `/tmp` if there is none. */
   readonly cwd?: string;
-  /** Directories and files that it sees besides the system's. Default: none. */
+  /** Directories and files that it sees in addition to those of the system. Default: none. */
   readonly fs?: readonly FsGrant[];
   /**
    * Origins that it can reach, by a proxy, which needs namespaces; other requests are reported to `warn`. Default: it has no network,
    * and what it tries to reach is not reported.
    */
   readonly net?: readonly NetGrant[];
-  /** Default: none but `netBytes`. */
+  /** Default: only `netBytes`. */
   readonly limits?: LongRunningLimits;
   /** Whether it gets a socket as its descriptor 3, whose other end is {@link ConfinedProgram.channel}. Default: false. */
   readonly channel?: boolean;
@@ -77,8 +79,8 @@ export interface LongRunningProgram extends AsyncDisposable {
   /** Absent unless it was asked for. */
   readonly channel?: Duplex;
   /**
-   * Resolves to the number, on this machine, of a process with which all others of the program end; to `undefined` if it
-   * could not be started.
+   * Resolves to the id, on this machine, of the process whose end also ends all other processes of the
+   * program; to `undefined` if it could not be started.
    */
   readonly pid: Promise<number | undefined>;
   /** Resolves when the program has exited, although its outputs may not have been read to their ends. Never rejects. */
@@ -154,7 +156,7 @@ export async function startRunningProgram(
   }
 }
 
-/** A program that runs until it is ended, with everything that it holds. */
+/** A program that runs until it is ended, with its resources. */
 export class RunningProgram implements ConfinedProgram {
   readonly isolation: Isolation;
   readonly stdin: Writable;

@@ -25,9 +25,9 @@ export interface UnconfinedProgramOptions {
 const MAX_REPORT_LENGTH = 4_096;
 
 /**
- * Starts a program that stays, without confinement, in a session of its own. A guardian process waits for it, which kills all
- * its processes when the program ends, when it is told to, or when this process has ended. With `node:ffi`, descendants that
- * leave their parents are found, too.
+ * Starts a long-running program without confinement, in its own session. A guardian process waits for it, and
+ * kills all of its processes when the program ends, on request, or when this process has ended. With
+ * `node:ffi`, descendants that leave their parents are found, too.
  */
 export function startUnconfinedProgram(options: UnconfinedProgramOptions): LongRunningProgram {
   return new UnconfinedProgram(options);

@@ -20,7 +20,7 @@ const CLOSED_ON_EXEC = 0o2000000;
 /** What the kernel says of a descriptor: the flags are in the second line. A process can have thousands. */
 const info = Buffer.alloc(128);
 
-/** The descriptors of a launched process besides the standard ones. */
+/** The descriptors of a launched process after the standard ones. */
 const ARGS_FD = 3;
 
 /** After the descriptor of the script, 4. */
@@ -99,8 +99,10 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
    * Makes a sandbox that waits for its program. The mounts can be closed afterwards.
    *
    * @param ways.listener Gets the listening socket of the sandbox. Default: the sandbox has no network.
-   * @param ways.hasChannel Whether the program gets a socket besides its standard streams. Default: false.
-   * @param ways.hasInput Whether its standard input is a stream. Default: it is a text, which is given when it starts.
+   * @param ways.hasChannel Whether the program gets a socket in addition to its standard streams. Default:
+   *   false.
+   * @param ways.hasInput Whether its standard input is a stream. Default: it is a text, which is given when
+   *   it starts.
    */
   makeSandbox(
     mounts: GrantedMounts,
@@ -186,7 +188,7 @@ async function checkBubblewrap(path: string, system: SystemFiles): Promise<void>
   }
 }
 
-/** Puts `/dev/null` in the place of descriptors that the program would inherit besides its own. */
+/** Replaces descriptors that the program would inherit unintentionally by `/dev/null`. */
 function withoutLeaks(
   stdio: readonly ("pipe" | "ipc" | "ignore" | number)[],
   nothing: number,
@@ -222,8 +224,8 @@ function isolation(): readonly string[] {
 }
 
 /**
- * Returns the descriptors of this process, besides the standard ones, that every program it starts would inherit. Node.js
- * marks its own, but not those that it inherited itself or that a native addon opened.
+ * Returns the descriptors of this process, other than the standard ones, that every program it starts would
+ * inherit. Node.js marks its own, but not those that it inherited itself or that a native addon opened.
  */
 function leakingDescriptors(): readonly number[] {
   return readdirSync("/proc/self/fd")
@@ -297,8 +299,8 @@ class LaunchedInNamespaces implements Launched {
     void this.#sandbox.kill();
   }
 
-  keepAlive(isKept: boolean): void {
-    this.#sandbox.keepAlive(isKept);
+  keepAlive(keeps: boolean): void {
+    this.#sandbox.keepAlive(keeps);
   }
 
   discard(): void {

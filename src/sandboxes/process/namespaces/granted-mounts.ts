@@ -119,8 +119,8 @@ export class GrantedMounts implements GrantedFiles {
   }
 
   /**
-   * What two of these have in common if they show the same directories and files in the same places. A directory that is
-   * mounted somewhere keeps its numbers to itself, even if it is removed.
+   * Equal for two of these that show the same directories and files in the same places. The device and inode
+   * of a mounted directory are not reused, even if it is removed.
    */
   get identity(): string {
     const mounts = this.#mounts.map(({ fd, at, isWritable, isDirectory }) => {
@@ -130,7 +130,7 @@ export class GrantedMounts implements GrantedFiles {
     return JSON.stringify([mounts, this.#hidden, this.#guarded]);
   }
 
-  /** The first directory; `/tmp` if there is none. */
+  /** The first directory; `/tmp` if no directory is granted. */
   get workingDirectory(): string {
     return this.#mounts.find(({ isDirectory }) => isDirectory)?.at ?? "/tmp";
   }

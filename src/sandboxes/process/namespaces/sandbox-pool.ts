@@ -68,7 +68,7 @@ export class PreparedSandbox {
     this.#input = input instanceof InputFile ? input : undefined;
     this.stdin = input instanceof InputFile ? undefined : input.stream;
     [this.stdout, this.stderr] = [stdout, stderr];
-    // The others are files and pipes, of which the process has no stream here.
+    // The others are files and pipes without a stream in this process.
     const streams = child.stdio as unknown as readonly (Socket | null | undefined)[];
     const script = streams[SCRIPT_FD] as Socket;
     const options = streams[OPTIONS_FD] as Socket;
@@ -106,14 +106,15 @@ export class PreparedSandbox {
   }
 
   /**
-   * Starts the program. Its script is passed on only when the kernel ends all processes of the sandbox with this one:
-   * bubblewrap has asked for that before it tells the first process, and the first process before it is confined.
+   * Starts the program. Its script is passed on only when the kernel ends all processes of the sandbox with
+   * this one: bubblewrap has requested that before it notifies the first process, and the first process
+   * before it is confined.
    *
    * @param text The script, in one line.
    * @param input The standard input, if that is a text.
-   * @param cgroup Holds the program, and all that it starts. Default: none.
-   * @throws {Error} if the first process cannot be put into the cgroup, the limits cannot be set, or there is no room for the
-   *   input.
+   * @param cgroup The cgroup of the program and everything that it starts. Default: none.
+   * @throws {Error} if the first process cannot be put into the cgroup, the limits cannot be set, or the
+   *   input is too long.
    */
   async start(first: FirstProcess, text: string, input: string, cgroup: Cgroup | undefined): Promise<void> {
     this.#hasStarted = true;
@@ -150,11 +151,11 @@ export class PreparedSandbox {
     if (this.#child.connected) this.#child.disconnect();
   }
 
-  /** Whether it keeps this process running. */
-  keepAlive(isKept: boolean): void {
+  /** Sets whether it keeps this process running. */
+  keepAlive(keeps: boolean): void {
     // A socket that is closed would wait for its connection.
     for (const each of [this.#child, ...this.#streams.filter(({ destroyed }) => !destroyed)])
-      if (isKept) each.ref();
+      if (keeps) each.ref();
       else each.unref();
   }
 
@@ -171,7 +172,7 @@ export class PreparedSandbox {
         const pid = /"child-pid": ?(\d+)\D/.exec(readStart(status))?.[1];
         if (pid !== undefined) return new FirstProcess(Number(pid));
         if (isLast) return undefined;
-        // A sandbox that waits keeps no process running, but its end must be seen.
+        // A waiting sandbox must not keep the process running, but its end must be noticed.
         await Promise.race([wait(POLL_MS, undefined, { ref: false }), this.exited]);
       }
     } finally {

@@ -54,7 +54,7 @@ export const SCRIPT_FD = 4;
 
 /** The descriptors that follow those of the streams. dash requires that the script's own are less than 10. */
 export const START_FDS = {
-  /** Becomes descriptor 3 of the program, if it gets a socket besides its standard streams. */
+  /** Becomes descriptor 3 of the program, if it gets a socket in addition to its standard streams. */
   channel: 6,
   /**
    * Becomes its standard output. Bubblewrap's own processes leave their first three descriptors open: they would hide that the
@@ -82,7 +82,7 @@ export function runScript(): readonly string[] {
   ];
 }
 
-/** What a program has besides its arguments and variables. Default: nothing. */
+/** Further properties of a program. Default: none. */
 interface StartWays {
   readonly hasNetwork?: boolean;
   readonly hasChannel?: boolean;
@@ -91,10 +91,11 @@ interface StartWays {
 }
 
 /**
- * Returns a shell script in one line that enters the working directory, hands a listening socket over if there is a
- * network, sets the limits and the variables of the program, writes {@link STARTED} to the descriptor and becomes the
- * program. `cpuMs` is rounded up to seconds, and the limits hold for each process (`setrlimit(2)`). If a limit cannot be
- * set, the script exits before it writes anything. If the working directory is missing or outside `root`, it writes that.
+ * Returns a shell script in one line that enters the working directory, hands a listening socket over if
+ * there is a network, sets the limits and the variables of the program, writes {@link STARTED} to the
+ * descriptor and becomes the program. `cpuMs` is rounded up to seconds, and the limits apply to each process
+ * (`setrlimit(2)`). If a limit cannot be set, the script exits before it writes anything. If the working
+ * directory is missing or outside `root`, it writes that.
  *
  * @param root The directory that `cwd` is relative to, as it is seen in the sandbox.
  */
@@ -114,7 +115,7 @@ export function startScript(
     "ulimit -c 0",
     ...(cpuMs === undefined ? [] : cpuLimits(Math.ceil(cpuMs / 1_000))),
     ...(processMemoryBytes === undefined ? [] : [`ulimit -v ${Math.floor(processMemoryBytes / 1_024)}`]),
-    // Root is exempt from it; a cgroup holds it then. dash has no -u, and bash another meaning of -p.
+    // Root is exempt from it; then a cgroup enforces it. dash has no -u, and bash another meaning of -p.
     ...(processes === undefined || process.getuid?.() === 0
       ? []
       : [`{ ulimit -u ${processes} 2>&- || ulimit -p ${processes}; }`]),
@@ -140,7 +141,10 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''").replaceAll("\n", "'\"$1\"'")}'`;
 }
 
-/** When a process started, in clock ticks since the machine did; `undefined` if there is none, or only its exit code. */
+/**
+ * When a process started, in clock ticks since the machine did; `undefined` if it does not exist, or is a
+ * zombie.
+ */
 function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -152,7 +156,7 @@ function startOf(pid: number): string | undefined {
   }
 }
 
-/** How many seccomp filters a process has. Linux before 5.9 does not tell. */
+/** How many seccomp filters a process has. Linux before 5.9 does not report it. */
 function filtersOf(pid: string): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "latin1");

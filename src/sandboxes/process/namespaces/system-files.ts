@@ -13,7 +13,7 @@ export const SYSTEM_DIRECTORIES: readonly string[] = [
   "/libx32",
 ];
 
-/** Files of `/etc` that programs need, and that tell nothing about this machine's users or services. */
+/** Files of `/etc` that programs need, and that reveal nothing about this machine's users or services. */
 export const CONFIGURATION: readonly string[] = [
   "alternatives",
   "ld.so.cache",
@@ -40,7 +40,7 @@ export const SHOWN_DIRECTORIES: readonly string[] = [
   ...[...CONFIGURATION, ...CERTIFICATES].map((name) => `/etc/${name}`),
 ].filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory());
 
-/** Files of `/proc` that tell about this machine or its kernel, or that root could change. */
+/** Files of `/proc` that reveal details of this machine or its kernel, or that root could change. */
 const HIDDEN = [
   "cmdline",
   "config.gz",

@@ -67,18 +67,18 @@ class MarkedOutput {
     const stream = new PassThrough();
     const { promise: ended, resolve } = Promise.withResolvers<number | undefined>();
     const mark = Buffer.from(`${String.fromCharCode(MARK)}${marker}`, "latin1");
-    let held: Buffer = Buffer.alloc(0);
+    let pending: Buffer = Buffer.alloc(0);
     const readOn = (): void => void this.#source.resume();
     const stop = (code: number | undefined, last: Buffer): void => {
       stream.off("drain", readOn);
       this.#source.off("data", read).off("end", end).off("close", end);
       this.#source.pause();
       stream.end(last);
-      // What was written has been passed on then.
+      // By then, everything that was written has been passed on.
       stream.once("end", () => resolve(code));
     };
     const read = (chunk: Buffer): void => {
-      const bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      const bytes = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
       const at = bytes.indexOf(mark);
       const after = at + mark.length + CODE_DIGITS;
       if (at !== -1 && bytes.length >= after) {
@@ -91,9 +91,9 @@ class MarkedOutput {
         this.#source.pause();
         stream.once("drain", readOn);
       }
-      held = bytes.subarray(whole);
+      pending = bytes.subarray(whole);
     };
-    const end = (): void => stop(undefined, held);
+    const end = (): void => stop(undefined, pending);
     if (this.#hasEnded) end();
     else this.#source.on("data", read).once("end", end).once("close", end).resume();
     return { stream, ended };
@@ -124,7 +124,7 @@ export interface RunningCommand {
   readonly ended: Promise<number | undefined>;
 }
 
-/** A bash that runs one command after the other, and keeps its state in between. */
+/** A bash that runs one command after the other, with its state preserved in between. */
 export class PersistentShell {
   readonly launched: Launched;
   readonly cgroup: Cgroup | undefined;
@@ -241,7 +241,7 @@ function childrenOf(pid: number): readonly number[] | undefined {
   }
 }
 
-/** How many bytes at the end of some others can be the first ones of a marker. */
+/** How many bytes at the end of a chunk can be the beginning of a marker. */
 function beginningOf(mark: Buffer, bytes: Buffer): number {
   // Its first byte is in no other place of it.
   const at = bytes.lastIndexOf(MARK);

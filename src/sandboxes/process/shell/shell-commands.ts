@@ -25,13 +25,13 @@ interface ShellOwner {
 /** The place of an owner's shell. Calls of it take turns. */
 interface ShellPlace {
   readonly owner: ShellOwner;
-  /** What the shell was started for. */
-  kept: { readonly shell: PersistentShell; readonly terms: ShellTerms } | undefined;
-  /** The call that has its turn. */
+  /** The shell, and the terms under which it was started. */
+  current: { readonly shell: PersistentShell; readonly terms: ShellTerms } | undefined;
+  /** The call whose turn it is. */
   call: ShellCall | undefined;
 }
 
-/** What a shell is started for. It serves no call with others. */
+/** The terms under which a shell was started. It serves only calls with the same terms. */
 interface ShellTerms {
   /** Compared by identity: a tool that is registered again is another one. */
   readonly tool: object;
@@ -110,21 +110,25 @@ export class ShellCommands {
     onBegin: () => void,
   ): Promise<SandboxOutcome> {
     const launcher = this.#launcher;
-    const madeBefore = (await place.kept?.shell.moveBetweenAside()) ?? [];
+    const madeBefore = (await place.current?.shell.moveBetweenAside()) ?? [];
     const files = await launcher.openFiles(task.capabilities.fs ?? [], callOwnerOf(task), "call");
     try {
       const changes = new ProgramChanges(tool, program, files.places, task.observer);
       await changes.begin();
       const grant = termsOf(task, program, files);
-      if (place.kept?.terms.tool !== tool || place.kept.terms.grant !== grant || !isUsable(place.kept.shell))
+      if (
+        place.current?.terms.tool !== tool ||
+        place.current.terms.grant !== grant ||
+        !isUsable(place.current.shell)
+      )
         await this.#shells.end(place);
       if (this.#closed) return unavailable("the sandbox is closed");
-      const isNew = place.kept === undefined;
-      place.kept ??= {
+      const isNew = place.current === undefined;
+      place.current ??= {
         shell: await this.#start(task, program, place.owner, cgroups),
         terms: { tool, grant },
       };
-      const { shell } = place.kept;
+      const { shell } = place.current;
       shell.launched.keepAlive(true);
       onBegin();
       const call = new ShellCall({
@@ -156,7 +160,7 @@ export class ShellCommands {
    * command may have removed its directories. Never rejects, since the command has run.
    */
   async #watchBetween(task: SandboxTask, place: ShellPlace): Promise<void> {
-    const shell = place.kept?.shell;
+    const shell = place.current?.shell;
     if (shell === undefined || shell.isOver) return;
     try {
       if (!(await shell.hasBackground())) return;
@@ -215,7 +219,7 @@ function ownerOf({ principal, sessionId, toolName }: SandboxTask): ShellOwner {
   return { principal: id, sessionId, toolName };
 }
 
-/** Everything of a grant that a shell keeps: the limits that hold for each command are not part of it. */
+/** The part of a grant that is fixed for a shell, without the limits of each command. */
 function termsOf(
   { capabilities, limits }: SandboxTask,
   { env, cwd = "" }: Program,
@@ -289,34 +293,34 @@ class PersistentShells {
     } finally {
       resolve();
       slot.calls--;
-      this.#rest(key, slot);
+      this.#idle(key, slot);
     }
   }
 
-  /** Ends shells that have waited longest, if there is no room for another one of this owner. */
+  /** Ends the shells that have been idle longest, if there are too many for another one of this owner. */
   makeRoom({ principal }: ShellOwner): boolean {
     const ofPrincipal = (slot: Slot): boolean =>
       principal !== undefined && slot.owner.principal === principal;
     return this.#leave(MAX_OF_PRINCIPAL, ofPrincipal) && this.#leave(MAX_SHELLS, () => true);
   }
 
-  /** Returns whether there is room among some of the shells. */
+  /** Returns whether one more shell is allowed among the counted ones. */
   #leave(most: number, isCounted: (slot: Slot) => boolean): boolean {
-    const kept = [...this.#slots.values()].filter((slot) => slot.kept !== undefined && isCounted(slot));
-    if (kept.length < most) return true;
-    const resting = kept.find(({ calls }) => calls === 0);
-    if (resting === undefined) return false;
-    this.end(resting);
+    const open = [...this.#slots.values()].filter((slot) => slot.current !== undefined && isCounted(slot));
+    if (open.length < most) return true;
+    const idle = open.find(({ calls }) => calls === 0);
+    if (idle === undefined) return false;
+    this.end(idle);
     return true;
   }
 
   /** Ends the shell of a place. Resolves when it has ended. */
   async end(place: ShellPlace): Promise<void> {
-    const { kept } = place;
-    place.kept = undefined;
-    if (kept === undefined) return;
-    kept.shell.kill();
-    const ended = kept.shell.ended.finally(() => this.#ending.delete(ended));
+    const { current } = place;
+    place.current = undefined;
+    if (current === undefined) return;
+    current.shell.kill();
+    const ended = current.shell.ended.finally(() => this.#ending.delete(ended));
     this.#ending.add(ended);
     await ended;
   }
@@ -326,14 +330,14 @@ class PersistentShells {
     for (const [key, slot] of this.#slots) {
       if (slot.owner.sessionId !== sessionId) continue;
       slot.isOver = true;
-      this.#rest(key, slot);
+      this.#idle(key, slot);
     }
   }
 
-  #rest(key: string, slot: Slot): void {
+  #idle(key: string, slot: Slot): void {
     if (slot.calls > 0) return;
     this.#slots.delete(key);
-    const shell = slot.kept?.shell;
+    const shell = slot.current?.shell;
     if (shell === undefined || shell.isOver || slot.isOver) {
       this.#forget(key, slot);
       return;
@@ -359,6 +363,6 @@ class PersistentShells {
 }
 
 function newSlot(owner: ShellOwner): Slot {
-  const nothing = { kept: undefined, call: undefined, idle: undefined };
+  const nothing = { current: undefined, call: undefined, idle: undefined };
   return { owner, ...nothing, calls: 0, turns: Promise.resolve(), isOver: false };
 }

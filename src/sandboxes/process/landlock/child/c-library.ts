@@ -76,7 +76,7 @@ export function succeed(step: string, result: number): number {
   throw new Error(`${step} failed (errno ${errorNumber()})`);
 }
 
-/** The address of a buffer, which must be kept alive until the call that gets it has returned. */
+/** The address of a buffer, which the caller must keep alive until the call that gets it has returned. */
 export const addressOf = (buffer: Buffer): bigint => getRawPointer(buffer);
 
 /**
@@ -121,16 +121,16 @@ export function preparedExecution(
   args: readonly string[],
   env: readonly string[],
 ): () => never {
-  const kept: Buffer[] = [];
+  const buffers: Buffer[] = [];
   const text = (value: string): bigint => {
     const bytes = Buffer.from(`${value}\0`);
-    kept.push(bytes);
+    buffers.push(bytes);
     return addressOf(bytes);
   };
   const list = (values: readonly string[]): bigint => {
     const pointers = Buffer.alloc(8 * (values.length + 1));
     for (const [index, value] of values.entries()) pointers.writeBigUInt64LE(text(value), 8 * index);
-    kept.push(pointers);
+    buffers.push(pointers);
     return addressOf(pointers);
   };
   const given = [text(command), list([command, ...args]), list(env)] as const;

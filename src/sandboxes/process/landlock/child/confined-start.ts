@@ -121,7 +121,7 @@ function setLimit(resource: number, soft: number, hard: number): void {
  */
 function dropPrivileges(): void {
   succeed("no_new_privs", prctl(PR_SET_NO_NEW_PRIVS, 1));
-  // Fails for users who have no keyrings, such as where the kernel has none.
+  // Fails for users without keyrings, for example because the kernel does not support them.
   systemCall("keyctl", KEYCTL_JOIN_SESSION_KEYRING, 0);
   // These fail for users who have no capabilities to give up.
   systemCall("setgroups", 0, 0);
@@ -130,6 +130,6 @@ function dropPrivileges(): void {
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL);
   const header = Buffer.alloc(8);
   header.writeUInt32LE(CAPABILITY_VERSION, 0);
-  const none = Buffer.alloc(24);
-  succeed("capset", systemCall("capset", addressOf(header), addressOf(none)));
+  const noCapabilities = Buffer.alloc(24);
+  succeed("capset", systemCall("capset", addressOf(header), addressOf(noCapabilities)));
 }

@@ -28,9 +28,9 @@ const bits = (actions: readonly Action[]): bigint =>
   actions.reduce((all, action) => all | (1n << BigInt(ACTIONS.indexOf(action))), 0n);
 
 const ALL = bits(ACTIONS);
-/** Actions on a file. The others are on a directory. */
+/** Actions on a file. All others are on a directory. */
 const ON_FILES = bits(["execute", "write_file", "read_file", "truncate", "ioctl_dev"]);
-/** No program may create devices or unix sockets, and none needs to control a device. */
+/** Programs must not create devices or unix sockets, and do not need to control a device. */
 const GIVEN: Readonly<Record<PathAccess, bigint>> = {
   read: bits(["execute", "read_file", "read_dir"]),
   write: ALL & ~bits(["make_char", "make_block", "make_sock", "ioctl_dev"]),
@@ -44,7 +44,7 @@ const ALL_SCOPES = 3n;
 const VERSION_FLAG = 1;
 const PATH_BENEATH = 1;
 
-/** The version of Landlock's interface that the kernel has; 0 if it has none. */
+/** The version of Landlock's interface that the kernel has; 0 if it does not support Landlock. */
 export function landlockVersion(): number {
   return Math.max(0, systemCall("landlock_create_ruleset", 0, 0, VERSION_FLAG));
 }

@@ -72,7 +72,7 @@ let isConnected = true;
 for (let hasChildren = true; hasChildren; ) {
   const fds = [...(isConnected ? [CONTROL_FD] : []), ...(code === undefined ? [program] : [])];
   const ready = poll(fds, isEnding ? KILL_MS : REAP_MS);
-  if (isConnected && ready[0]) hear();
+  if (isConnected && ready[0]) readControl();
   // Its number cannot be given to another process before it is reaped, nor can that of its group.
   if (code === undefined && ready[fds.length - 1]) isEnding = true;
   if (isEnding) {
@@ -83,7 +83,7 @@ for (let hasChildren = true; hasChildren; ) {
 }
 process.exit(code ?? 1);
 
-function hear(): void {
+function readControl(): void {
   const letters = Buffer.alloc(16);
   const bytes = readSync(CONTROL_FD, letters);
   if (bytes === 0) isConnected = false;

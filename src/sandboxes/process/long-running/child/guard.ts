@@ -33,7 +33,9 @@ const MAX_SWEEPS = 1_000;
 /** What a guarding process that can make system calls knows of its descendants, all of which stay below it. */
 export interface Descendants {
   readonly kill: () => void;
-  /** Reaps those of its children that have ended. Returns whether there are others: without a child, it has no descendant. */
+  /**
+   * Reaps ended children. Returns whether any children remain: without children, there are no descendants.
+   */
   readonly reap: () => boolean;
 }
 
@@ -105,7 +107,7 @@ async function endDescendants(pid: number, { kill, reap }: Descendants): Promise
   }
 }
 
-/** Kills the program's process group and all descendants of this process that are found, until none is. */
+/** Kills the program's process group and all descendants of this process, until no more are found. */
 async function endFound(pid: number): Promise<void> {
   for (let sweeps = 0; sweeps < MAX_SWEEPS; sweeps++) {
     signalGroup(pid, "SIGKILL");
