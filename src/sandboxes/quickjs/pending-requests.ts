@@ -199,7 +199,7 @@ export class PendingRequests {
   }
 
   /**
-   * Starts to answer requests, all at once.
+   * Starts to answer requests concurrently.
    *
    * @param keep Lets the call outlive its process; `undefined` if it cannot.
    */
@@ -212,7 +212,7 @@ export class PendingRequests {
     for (const open of requests) this.#open.add(open);
     for (const open of requests) {
       const { request } = open;
-      // A person may have been asked about it, and is asked on before anything of the guest is given up.
+      // A person may have been asked about it, and stays asked before anything of the guest is released.
       if (request.kind === "call-tool" && keep !== undefined) this.#asking.add(open);
       if (request.kind !== "http" || isRepeatable(request)) this.#answer(open, keep, true);
       else this.#replies.push([open, { id: request.id, error: guestError("connection_lost") }]);
@@ -221,10 +221,10 @@ export class PendingRequests {
 
   #answer(open: OpenRequest, keep: (() => Promise<void>) | undefined, isResumed: boolean): void {
     const { request, leftMs } = open;
-    // One that an earlier process made has to be answered with what became of it.
+    // A request of an earlier process has to be answered with its result.
     if (request.kind === "call-tool" && !isResumed) {
       const { length } = request.input;
-      if (length > SMALL_TEXT && !this.#take(open, length * BYTES_OF_ARGUMENTS)) {
+      if (length > SMALL_TEXT && !this.#reserve(open, length * BYTES_OF_ARGUMENTS)) {
         const refused = { leftMs, request: { ...request, input: "" } };
         this.#open.delete(open);
         this.#open.add(refused);
@@ -262,12 +262,12 @@ export class PendingRequests {
       typeof reply === "string" ? reply.length : 0,
     ];
     const bytes = lengths.reduce((sum, length) => (length > SMALL_TEXT ? sum + length : sum), 0);
-    this.#giveBack(open);
-    return bytes === 0 || this.#take(open, bytes) ? reply : noRoom(open);
+    this.#releaseMemory(open);
+    return bytes === 0 || this.#reserve(open, bytes) ? reply : noRoom(open);
   }
 
-  /** Takes memory for a call of a tool until it is given back; `false` if there is none. */
-  #take(open: OpenRequest, bytes: number): boolean {
+  /** Reserves memory for a call of a tool; `false` if there is not enough. */
+  #reserve(open: OpenRequest, bytes: number): boolean {
     const lease = this.#openLease();
     if (lease.take(bytes)) {
       this.#leases.set(open, lease);
@@ -277,16 +277,16 @@ export class PendingRequests {
     return false;
   }
 
-  #giveBack(open: OpenRequest): void {
+  #releaseMemory(open: OpenRequest): void {
     this.#leases.get(open)?.close();
     this.#leases.delete(open);
   }
 
-  /** Gives back what replies took that the guest has. */
+  /** Releases the memory of delivered replies. */
   #release(): void {
     for (const open of this.#delivering) {
       this.#services.delivered(open.request);
-      this.#giveBack(open);
+      this.#releaseMemory(open);
     }
     this.#delivering = [];
   }

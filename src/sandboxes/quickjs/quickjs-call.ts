@@ -65,10 +65,10 @@ export class QuickJsCall {
   /** Those at the beginning, as JSON text: the same for all steps. */
   readonly #toolNames: string | undefined;
   #hasBegun = false;
-  /** Whether the guest runs while what it was before stays written. */
-  #isKept = false;
-  /** Holds the guest while it waits: `undefined` until it does, which most guests never do. */
-  #held: GuestWaits | undefined;
+  /** Whether the guest runs while its earlier state stays stored. */
+  #isStored = false;
+  /** `undefined` until the guest waits, which most guests never do. */
+  #currentWaits: GuestWaits | undefined;
   /** How long the call waited for people, in ms. */
   #askedMs = 0;
 
@@ -137,12 +137,12 @@ export class QuickJsCall {
     this.#hasBegun = true;
     this.#elapsedMs = earlier.elapsedMs;
     this.#askedMs = this.#limits.waitTimeMs - from.leftWaitMs + sinceMs;
-    this.#held = this.#newWaits(earlier.timerWaits);
+    this.#currentWaits = this.#newWaits(earlier.timerWaits);
     this.#log = earlier.log;
     this.#files = earlier.files;
     // First, as they know what the call did before.
     this.#requests = new PendingRequests(this.#task, this.#host, this.#limits, earlier);
-    const refusal = this.#waits.hold(from.heap, earlier.wakeMs);
+    const refusal = this.#waits.wait(from.heap, earlier.wakeMs);
     if (refusal !== undefined) return this.#fail(refusal);
     if (this.#askedMs >= this.#limits.waitTimeMs) return this.#endWaiting("waited");
     this.#requests.resume(earlier.requests, this.#waits.keep);
@@ -157,7 +157,7 @@ export class QuickJsCall {
         const task = encodeTask(this.#nextTask(step));
         const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));
         if (step.kind === "resume") releaseGuest(step.guest);
-        this.#held?.free();
+        this.#currentWaits?.free();
         this.#count(outcome);
         if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
           const refused = await this.#settle();
@@ -170,7 +170,7 @@ export class QuickJsCall {
         }
         const { guest, requests, wakeMs } = outcome.result;
         this.#hasBegun = true;
-        const refusal = this.#waits.hold(guest, wakeMs);
+        const refusal = this.#waits.wait(guest, wakeMs);
         if (refusal !== undefined) {
           releaseGuest(guest);
           return this.#fail(refusal);
@@ -186,11 +186,12 @@ export class QuickJsCall {
       const waited = this.#waits.leave();
       // A reply can come while the guest is written, so that a person can be asked.
       await waited.written();
-      // A kill while the guest computes must not lose the question to a person. It would change files twice.
-      this.#isKept = waited.isDurable && !this.#mayWrite && (this.#requests as PendingRequests).isAsking;
+      // A kill while the guest computes must not lose a pending confirmation. A guest that writes files would
+      // change them twice.
+      this.#isStored = waited.isDurable && !this.#mayWrite && (this.#requests as PendingRequests).isAsking;
       let guest: SuspendedGuest;
       try {
-        guest = await waited.resume(this.#isKept);
+        guest = await waited.resume(this.#isStored);
       } catch (error) {
         await waited.release();
         return this.#refuse(error);
@@ -201,10 +202,12 @@ export class QuickJsCall {
     }
   }
 
-  /** Ends that the guest could go on again from what it was before. Returns the outcome if it must not go on. */
+  /**
+   * Invalidates the stored earlier state of the guest. Returns the outcome if the guest must not continue.
+   */
   async #settle(): Promise<SandboxOutcome | undefined> {
-    if (!this.#isKept) return undefined;
-    this.#isKept = false;
+    if (!this.#isStored) return undefined;
+    this.#isStored = false;
     try {
       await this.#waits.settle(this.#requests?.isAsking === true);
       return undefined;
@@ -238,7 +241,7 @@ export class QuickJsCall {
   }
 
   async #endWaiting(end: "timeout" | "waited" | "cancelled"): Promise<SandboxOutcome> {
-    await this.#held?.release();
+    await this.#currentWaits?.release();
     await this.#endRequests();
     const ended = { effect: this.#effect, used: this.#used };
     if (end !== "waited") return this.#withChanges({ status: end, ...ended });
@@ -252,13 +255,13 @@ export class QuickJsCall {
   }
 
   async #endRequests(): Promise<void> {
-    this.#held?.end();
+    this.#currentWaits?.end();
     if (this.#requests !== undefined) await this.#requests.end();
   }
 
   get #waits(): GuestWaits {
-    this.#held ??= this.#newWaits(0);
-    return this.#held;
+    this.#currentWaits ??= this.#newWaits(0);
+    return this.#currentWaits;
   }
 
   #newWaits(timerWaits: number): GuestWaits {

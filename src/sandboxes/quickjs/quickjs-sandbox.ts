@@ -65,11 +65,11 @@ const CAPABILITIES: readonly CapabilityName[] = [
 const THREAD_LIMITS = Object.freeze({ stackSizeMb: 16 });
 
 /**
- * Runs untrusted JavaScript in QuickJS, compiled to WebAssembly, in a pool of threads. A tool is evaluated once and
- * kept as a snapshot, and each call starts from it in its own heap: no call sees data of another. Only JSON text
- * crosses between guest and host, and the linear memory cannot grow beyond its cap. A guest has the language,
- * `console` and the context of its call, and can reach outside only what the call's grant allows: other tools, HTTP
- * requests, files.
+ * Runs untrusted JavaScript in QuickJS, compiled to WebAssembly, in a pool of threads. A tool is evaluated
+ * once and saved as a snapshot, and each call starts from it in its own heap: no call sees data of another.
+ * Only JSON text crosses between guest and host, and the linear memory cannot grow beyond its cap. A guest
+ * has the language, `console` and the context of its call, and can reach outside only what the call's grant
+ * allows: other tools, HTTP requests, files.
  */
 export class QuickJsSandbox implements Sandbox {
   readonly mode = "quickjs";

@@ -14,7 +14,7 @@ import { decodeOutcome, encodeTask, type QuickJsTask, type WireAnswer } from "./
 import type { ToolSource } from "./tool-source.ts";
 
 /** The maximum size of all cached templates, in bytes. The least recently used ones are evicted first. */
-const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;
+const MAX_CACHED_BYTES = 256 * 1_024 * 1_024;
 
 /** Identifies the template that a call starts from, by everything that evaluating the tool depends on. */
 export interface TemplateKind {
@@ -73,21 +73,21 @@ export interface FoundTemplate {
 
 /** The templates of all tools. Each is loaded once and shared by all threads. */
 export class TemplateStore<Failure> {
-  readonly #kept: LruMap<string, Template>;
+  readonly #templates: LruMap<string, Template>;
   readonly #loading = new Map<string, Promise<Template | Failure>>();
 
   /** @param onEvicted Called with the key of each template that is evicted. */
   constructor(onEvicted: (key: string) => void) {
-    this.#kept = new LruMap(MAX_KEPT_BYTES, { sizeOf: bytesOf, onEvicted });
+    this.#templates = new LruMap(MAX_CACHED_BYTES, { sizeOf: bytesOf, onEvicted });
   }
 
   find(key: string): Template | undefined {
-    return this.#kept.get(key);
+    return this.#templates.get(key);
   }
 
   /** Marks a template as used. Returns `false` if it is no longer cached. */
   use(template: Template): boolean {
-    return this.#kept.get(template.key) === template;
+    return this.#templates.get(template.key) === template;
   }
 
   /**
@@ -105,16 +105,16 @@ export class TemplateStore<Failure> {
     const known = this.#loading.get(loadingKey);
     if (known !== undefined) return known;
     const loading = load()
-      .then((loaded) => (isLoaded(loaded) ? this.#keep(kind, loaded) : loaded))
+      .then((loaded) => (isLoaded(loaded) ? this.#add(kind, loaded) : loaded))
       .finally(() => this.#loading.delete(loadingKey));
     this.#loading.set(loadingKey, loading);
     return loading;
   }
 
-  #keep(kind: TemplateKind, loaded: LoadedTool): Template {
+  #add(kind: TemplateKind, loaded: LoadedTool): Template {
     const { snapshot, positions, wallTimeMs: loadMs, waitedMs: loadWaitedMs } = loaded;
     const template = { ...kind, snapshot, positions, loadMs, loadWaitedMs };
-    this.#kept.set(template.key, template);
+    this.#templates.set(template.key, template);
     return template;
   }
 }
@@ -135,9 +135,9 @@ export interface TemplateCall {
 }
 
 /**
- * Evaluates a tool under the limits of a call; the wall time limits the whole process. The engine reports which files
- * the modules import. A missing file is read and the evaluation starts again, so none of the tool's code runs before
- * all files are available.
+ * Evaluates a tool under the limits of a call; the wall time limits the whole process. The engine reports
+ * which files the modules import. A missing file is read and the evaluation starts again, so the tool's code
+ * does not run before all files are available.
  */
 export async function loadTemplate(
   { pool, engine }: { readonly pool: WorkerPool; readonly engine: WebAssembly.Module },

@@ -1,9 +1,10 @@
 /**
- * The part of the driver that describes what was thrown, and where the guest is. It receives the driver's function that
- * converts any value to text. Its texts are built with loops over primitive values, as the rest of the driver's are.
+ * The part of the driver that describes what was thrown, and where the guest is. It receives the driver's
+ * function that converts any value to text. Its texts are built with loops over primitive values, like all
+ * texts of the driver.
  *
- * - `describe(thrown)` returns `-` and `[name, message, stack, code, ...related]`. Each of `related` has an error of
- *   `cause` or `AggregateError.errors`, as text with its stack.
+ * - `describe(thrown)` returns `-` and `[name, message, stack, code, ...related]`. Each of `related` has an
+ *   error of `cause` or `AggregateError.errors`, as text with its stack.
  * - `where()` returns the stack of whatever runs.
  */
 const FAILURE_SOURCE: string = `(readable) => {
@@ -74,26 +75,29 @@ const FAILURE_SOURCE: string = `(readable) => {
 export const DRIVER_NAME = "sandgate:driver";
 
 /**
- * The only trusted code inside the guest's heap. It is evaluated before the tool and keeps the original intrinsics,
- * so it works whatever the tool does to the globals. It communicates in text:
+ * The only trusted code inside the guest's heap. It is evaluated before the tool and saves the original
+ * intrinsics, so it works whatever the tool does to the globals. It communicates in text:
  *
- * - its functions return `""` as long as there is no outcome (or `~` and the milliseconds until its first timer is
- *   due), then `+` and the output as JSON, or `-` and `[name, message, stack, code, ...related]` of the failure
+ * - its functions return `""` as long as there is no outcome (or `~` and the milliseconds until its first
+ *   timer is due), then `+` and the output as JSON, or `-` and `[name, message, stack, code, ...related]` of
+ *   the failure
  * - it sends `c[id, name, input]` for a nested call, `f[id, method, url, headers, body, follow]` for an HTTP
  *   request, and `l[level, message]` for a log line
  * - it sends `n`, and receives the names of the tools that it can call, if the tool may list them
- * - it sends `s[operation, path, argument]` for a file operation and `w[operation, ...arguments]` for what a web API
- *   needs of the host, and receives `{ ok }` or `{ error }`, or bytes; `r` for the rest of the call's wall time in ms
+ * - it sends `s[operation, path, argument]` for a file operation and `w[operation, ...arguments]` for what a
+ *   web API needs of the host, and receives `{ ok }` or `{ error }`, or bytes; `r` for the call's remaining
+ *   wall time in ms
  *
  * Bytes are sent beside a message, as an `ArrayBuffer` that the host copies.
  *
- * Web APIs are in groups, which are evaluated on first use: `group(name)` returns a function of the driver's functions.
- * So are the parts of the driver that few calls need, because each call copies what the heap contains.
+ * Web APIs are in groups, which are evaluated on first use: `group(name)` returns a function of the driver's
+ * functions. So are the parts of the driver that few calls need, because each call copies what the heap
+ * contains.
  *
- * A guest cannot reach its internal functions by name. Nor does a message grant anything: the host checks each
- * request against the grant of the call. Messages are assembled from primitive values only, because `JSON.stringify`
- * calls `toJSON` on every object, and a guest can define one on `Object.prototype` or `Array.prototype` that throws
- * or returns a value of any size.
+ * A guest cannot reach its internal functions by name. Nor does a message grant anything: the host checks
+ * each request against the grant of the call. Messages are assembled from primitive values only, because
+ * `JSON.stringify` calls `toJSON` on every object, and a guest can define one on `Object.prototype` or
+ * `Array.prototype` that throws or returns a value of any size.
  */
 export const DRIVER_SOURCE: string = `(send, group) => {
   "use strict";
@@ -124,7 +128,7 @@ export const DRIVER_SOURCE: string = `(send, group) => {
   };
   const { cut, describe, where } = (${FAILURE_SOURCE})(readable);
   const fail = (thrown) => { outcome = describe(thrown); };
-  // Whether JSON certainly holds all of a value. The walk is most of what the driver does in a call, so it is short.
+  // Whether JSON certainly represents a value. This walk is most of the work of the driver, so it is short.
   const isPlain = (value) => {
     const type = typeof value;
     if (type === "string" || type === "boolean" || value === null || value === undefined) return true;
@@ -146,7 +150,7 @@ export const DRIVER_SOURCE: string = `(send, group) => {
     // Math and its like are empty, too.
     return !isEmpty || object[toStringTag] === undefined;
   };
-  // Writes a value. What JSON cannot hold is an error: it would be empty, or missing, in silence.
+  // Writes a value. What JSON cannot represent is an error: it would silently be empty or missing.
   const writtenOf = (value, before) => {
     if (value === undefined) return undefined;
     let written, failed;

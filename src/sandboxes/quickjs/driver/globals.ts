@@ -149,7 +149,7 @@ const OTHER_GLOBALS: readonly string[] = [
 /** Every global of a guest, sorted by code units. */
 export const GUEST_GLOBALS: readonly string[] = [...OTHER_GLOBALS, ...WEB_GLOBALS.keys()].sort();
 
-/** Names besides globals whose use needs a group. */
+/** Names other than globals whose use needs a group. */
 const OTHER_NAMES: ReadonlyMap<string, WebGroup> = new Map<string, WebGroup>([
   ["fs", "files"],
   ["signal", "events"],

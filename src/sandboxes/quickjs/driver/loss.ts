@@ -1,8 +1,9 @@
 /**
- * A group of the driver: finds what JSON cannot hold, by the rule of `encodeOutput` (`sandboxes/contract/output.ts`).
- * `lossIn(value, mayHoldItself)` returns `undefined`, or what is lost and where, such as `a Map at /a/0, which is not
- * JSON-serialisable`. `mayHoldItself` is true for values that `JSON.stringify` did not write. Of what has a `toJSON`, the value
- * that this returns is looked at. Classes that a tool has removed from the globals are not known.
+ * A group of the driver: finds what JSON cannot represent, by the rule of `encodeOutput`
+ * (`sandboxes/contract/output.ts`). `lossIn(value, mayHoldItself)` returns `undefined`, or what is lost and
+ * where, such as `a Map at /a/0, which is not JSON-serialisable`. `mayHoldItself` is true for values that
+ * `JSON.stringify` did not write. Of what has a `toJSON`, the value that this returns is looked at. Classes
+ * that a tool has removed from the globals are not known.
  */
 export const LOSS_SOURCE: string = `() => {
   const { isArray } = Array;
@@ -70,7 +71,7 @@ export const LOSS_SOURCE: string = `() => {
     }
   };
   const escaped = (key) => apply(replaceAll, apply(replaceAll, key, ["~", "~0"]), ["/", "~1"]);
-  // The objects around a value, if it may hold itself.
+  // The objects around a value, if it may contain itself.
   let around, depth = 0;
   const isAround = (value) => {
     for (let i = 0; i < depth; i++) if (around[i] === value) return true;

@@ -17,7 +17,7 @@ export const STACK_TOP: number = DATA_END + 1_024 * 1_024;
 /** Where the heap begins. The memory between the stack and the heap is never used. */
 export const HEAP_START = 5_333_088;
 
-/** The address of the word that holds the end of the heap (`sbrk`). The heap never shrinks. */
+/** The address of the word with the end of the heap (`sbrk`). The heap never shrinks. */
 export const HEAP_END_CELL = 86_864;
 
 /** The address of the state of `Math.random` (xorshift64*, 8 bytes) in the first context that is created. */
@@ -53,7 +53,7 @@ export function compileEngine(): Promise<WebAssembly.Module> {
 }
 
 async function compile(): Promise<WebAssembly.Module> {
-  // Of quickjs-emscripten's packages, only the one with the binary is installed: the rest is bundled.
+  // Of quickjs-emscripten's packages, only the one with the binary is installed: the others are bundled.
   const bytes = await readFile(resolveDependency("@jitl/quickjs-wasmfile-release-sync/wasm"));
   if (createHash("sha256").update(bytes).digest("hex") !== ENGINE_SHA256) {
     throw new Error(

@@ -195,7 +195,7 @@ export class EngineInstance {
     return this.#calls.call(this.#driver[method].value as JSValuePointer, texts);
   }
 
-  /** Runs jobs (promise reactions) until none is left, or the guest's time is over. */
+  /** Runs jobs (promise reactions) until the queue is empty, or the guest's time is over. */
   runJobs(): void {
     while (this.#runtime.hasPendingJob() && !this.host.isOver()) {
       this.#runtime.executePendingJobs(JOBS_PER_BATCH).dispose();
@@ -273,7 +273,7 @@ export class EngineInstance {
     if (!this.#hasMemory(isText ? Buffer.byteLength(content) + 1 : content.length))
       return this.#context.undefined;
     if (isText) return this.#context.newString(content);
-    // Always a copy: the buffer of the bytes may be one that Node.js shares between many, and have data of others.
+    // Always a copy: Node.js may share the underlying buffer with other data.
     return this.#context.newArrayBuffer(new Uint8Array(content).buffer);
   }
 
@@ -302,10 +302,10 @@ function writeRandomState(memory: WebAssembly.Memory, state: bigint): void {
 }
 
 /**
- * Checks the one address that no interface of the engine exposes. If it were wrong, guests restored from a snapshot
- * would share their random numbers.
+ * Checks the one address that no interface of the engine exposes. If it were wrong, guests restored from a
+ * snapshot would share their random numbers.
  *
- * @throws {Error} if the engine keeps the state of `Math.random` elsewhere.
+ * @throws {Error} if the engine stores the state of `Math.random` elsewhere.
  */
 function checkRandomState(context: QuickJSContext, memory: WebAssembly.Memory): void {
   const read = (): bigint => new DataView(memory.buffer).getBigUint64(RANDOM_STATE, true);

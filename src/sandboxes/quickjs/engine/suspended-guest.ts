@@ -40,7 +40,7 @@ export interface SuspendedGuest {
   readonly memoryBytes: number;
   /** The addresses of the blocks that differ, in order. */
   readonly addresses: Uint32Array;
-  /** The blocks, one after the other. The last one of a region may be shorter than the others. */
+  /** The blocks, one after the other. The last one of a region may be shorter. */
   readonly blocks: Uint8Array;
 }
 
@@ -148,7 +148,7 @@ class Changes {
 export function heapEnd(memory: Uint8Array): number {
   const byte = (index: number): number => memory[HEAP_END_CELL + index] ?? 0;
   const end = (byte(0) | (byte(1) << 8) | (byte(2) << 16) | (byte(3) << 24)) >>> 0;
-  // The guest may have overwritten the cell, so the result is kept within the memory.
+  // The guest may have overwritten the cell, so the result is clamped to the memory.
   return Math.min(Math.max(end, HEAP_START), memory.length);
 }
 
@@ -166,8 +166,9 @@ export function takeSnapshot(memory: WebAssembly.Memory, anchor: string): Snapsh
 /**
  * Restores a snapshot in a memory of the same size.
  *
- * @param usedEnd The end of the heap that was used before. The heap above the snapshot is zeroed up to there, and so
- *   is the stack. If `undefined`, both keep their content, which a guest could read only through a bug in the engine.
+ * @param usedEnd The end of the heap that was used before. The heap above the snapshot is zeroed up to there,
+ *   and so is the stack. If `undefined`, both are not zeroed, and have content which a guest could read only
+ *   through a bug in the engine.
  */
 export function restoreSnapshot(memory: Uint8Array, snapshot: Snapshot, usedEnd: number | undefined): void {
   const { data, heap } = partsOf(snapshot);

@@ -13,7 +13,7 @@ export interface OpenRequest {
   readonly leftMs: number;
 }
 
-/** What is retained of a call besides its guest. */
+/** The stored state of a call, without its guest. */
 export interface SuspendedCallState {
   /** The wall time that it used, in ms. */
   readonly elapsedMs: number;

@@ -25,7 +25,7 @@ const TOO_MANY_WAITS: WaitRefusal = Object.freeze({
   message: "Tool waited for timers 1,000 times, the most that a call can",
 });
 
-/** What the waits of a call need to know of it. */
+/** The parts of a call that its waits need. */
 export interface WaitingCall {
   readonly task: SandboxTask;
   /** The memory that all waiting calls share. */
@@ -33,11 +33,14 @@ export interface WaitingCall {
   /** The size up to which the guest's memory can grow. */
   readonly maxBytes: number;
   readonly template: () => TemplateBytes;
-  /** Returns what is written with the guest when it is suspended. */
+  /** Returns the data that is stored with the guest when it is suspended. */
   readonly parts: () => SuspendedParts;
 }
 
-/** Holds the guest of a call while it waits: reserves memory for it, and suspends it, so that it outlives its process. */
+/**
+ * The waits of a call's guest: reserves memory for the guest, and suspends it, so that it outlives its
+ * process.
+ */
 export class GuestWaits {
   readonly #call: WaitingCall;
   /** The guest while it waits. */
@@ -80,12 +83,12 @@ export class GuestWaits {
   }
 
   /**
-   * Holds a guest while it waits.
+   * Begins a wait of the guest.
    *
    * @param guest As the bytes of an earlier process, or in memory.
    * @returns why it cannot wait; `undefined` if it can.
    */
-  hold(guest: SuspendedGuest | Uint8Array, wakeMs: number | undefined): WaitRefusal | undefined {
+  wait(guest: SuspendedGuest | Uint8Array, wakeMs: number | undefined): WaitRefusal | undefined {
     if (this.#timerWaits > MAX_TIMER_WAITS) return TOO_MANY_WAITS;
     if (!this.#reserve(bytesOf(guest))) return NO_ROOM_TO_WAIT;
     const { task, template, maxBytes } = this.#call;
@@ -97,10 +100,10 @@ export class GuestWaits {
   }
 
   /**
-   * Suspends the guest that waits: at once, or when it has waited for a while.
+   * Suspends the waiting guest: at once, or after `afterMs`.
    *
    * @param atOnce Whether a person is asked about one of its calls.
-   * @returns a function that ends the while.
+   * @returns a function that cancels the delay.
    */
   begin(atOnce: boolean): () => void {
     if (atOnce || this.#wanted !== undefined) void this.#suspend();
@@ -111,18 +114,18 @@ export class GuestWaits {
   }
 
   /**
-   * Ends that a guest which went on could go on again from what it was before: writes what it is now in place of that, or
-   * takes it.
+   * Invalidates the stored state from which a running guest has continued: replaces it by the current state,
+   * or takes it.
    *
    * @param atOnce As for {@link begin}.
-   * @throws as a rejection, if it must not go on: another process has it, or the store failed.
+   * @throws as a rejection, if it must not continue: another process has it, or the store failed.
    */
   async settle(atOnce: boolean): Promise<void> {
     if (atOnce && this.#waiting !== undefined) await this.#suspend();
     if (this.#waiting?.isDurable !== true) await this.#call.task.suspension?.resume();
   }
 
-  /** Gives the guest back, which waits no longer. */
+  /** Ends the wait, and returns the guest. */
   leave(): WaitingGuest {
     const waited = this.#waiting as WaitingGuest;
     this.#waiting = undefined;

@@ -101,14 +101,14 @@ export class WaitingGuest {
   }
 
   /**
-   * Returns the guest, which goes on now.
+   * Returns the guest, which continues now.
    *
-   * @param isKept Whether what was written stays for now. Otherwise, it never goes on from that again.
-   * @throws as a rejection, if it must not go on.
+   * @param staysStored Whether the stored state remains for now. Otherwise, it is never used again.
+   * @throws as a rejection, if it must not continue.
    */
-  async resume(isKept: boolean): Promise<SuspendedGuest> {
+  async resume(staysStored: boolean): Promise<SuspendedGuest> {
     await this.#suspending;
-    if (!this.#isDurable || this.#suspension === undefined || isKept) {
+    if (!this.#isDurable || this.#suspension === undefined || staysStored) {
       this.#guest ??= await this.#decompress();
       return this.#guest;
     }
@@ -116,7 +116,7 @@ export class WaitingGuest {
     const taking = this.#suspension.resume();
     const decompressing = this.#guest ?? this.#decompress();
     const [taken, guest] = await Promise.allSettled([taking, decompressing]);
-    // Why it must not go on says more than what is wrong with it.
+    // The reason why it must not continue is more useful than a decompression error.
     if (taken.status === "rejected") throw taken.reason;
     if (guest.status === "rejected") throw guest.reason;
     this.#guest = guest.value;

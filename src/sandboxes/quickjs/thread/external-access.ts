@@ -6,8 +6,8 @@ import type { TouchedList } from "../../../workspace/change-budget.ts";
 export const MAX_REQUESTS = 64;
 
 /**
- * The maximum size of a decompressed response body and of a file that is read, in bytes. On their way to the guest,
- * this process holds several copies of them, which no other limit covers.
+ * The maximum size of a decompressed response body and of a file that is read, in bytes. On their way to the
+ * guest, this process has several copies of them, which no other limit covers.
  */
 export const MAX_TEXT_BYTES: number = 8 * 1_024 * 1_024;
 
@@ -46,7 +46,9 @@ export interface FileUse {
   readonly hasChanged: boolean;
   /** The entries that it has changed; absent if there are none. */
   readonly touched?: TouchedList;
-  /** What became of them until now; absent if nothing was used or may be changed, or a step could not tell. */
+  /**
+   * Their changes so far; absent if nothing was used or may be changed, or a step could not determine them.
+   */
   readonly changes?: Changes;
 }
 

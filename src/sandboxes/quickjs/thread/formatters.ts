@@ -47,12 +47,12 @@ const MAX_SETTING_LENGTH = 1_024;
 /** The most characters of what is formatted, with two for each item of a list. */
 const MAX_ARGUMENT_LENGTH = 65_536;
 
-/** How many formatters a thread keeps. They have no state, so that all guests can share them. */
-const MAX_KEPT = 32;
+/** How many formatters a thread caches. They have no state, so that all guests can share them. */
+const MAX_CACHED = 32;
 
 type Formatter = Readonly<Record<string, (...args: unknown[]) => unknown>>;
 
-const kept = new LruMap<string, Formatter>(MAX_KEPT, { sizeOf: () => 1 });
+const formatters = new LruMap<string, Formatter>(MAX_CACHED, { sizeOf: () => 1 });
 
 /**
  * Uses a formatter for a guest. The default locale is `en-US` and the default time zone `UTC`, whatever the host's are.
@@ -126,7 +126,7 @@ function readLocales(locales: string): readonly string[] {
 
 function formatterOf(kind: string, tags: readonly string[], options: string): Formatter {
   const key = JSON.stringify([kind, tags, options]);
-  const known = kept.get(key);
+  const known = formatters.get(key);
   if (known !== undefined) return known;
   const settings: Record<string, unknown> = JSON.parse(options);
   const type = Intl[kind as "NumberFormat"] as new (locales: string[], options: object) => unknown;
@@ -135,7 +135,7 @@ function formatterOf(kind: string, tags: readonly string[], options: string): Fo
     [...tags, "en-US"],
     kind === "DateTimeFormat" ? { timeZone: "UTC", ...settings } : settings,
   ) as Formatter;
-  kept.set(key, made);
+  formatters.set(key, made);
   return made;
 }
 
@@ -173,9 +173,9 @@ function marksWork(text: string): number {
 }
 
 /**
- * Checks whether a date can be formatted to parts: V8 ends the whole process if the pattern of a locale and calendar has
- * a field that it does not know, as `my` with `buddhist` has, and `gd` with `gregory`. `npm run test:guests` checks that
- * none of these languages has one.
+ * Checks whether a date can be formatted to parts: V8 ends the whole process if the pattern of a locale and
+ * calendar has a field that it does not know, as `my` with `buddhist` has, and `gd` with `gregory`. `npm run
+ * test:guests` checks that these languages have no such pattern.
  *
  * @throws {RangeError} for other calendars and languages.
  */

@@ -123,7 +123,7 @@ class ResponseBodies {
     return `[${written.join(",")}]`;
   }
 
-  /** Returns a body once, and forgets it; an empty text if there is none. */
+  /** Removes and returns a body; an empty text if there is none. */
   take(name: string): string | Uint8Array {
     const index = Number(name);
     const body = this.#bodies[index];
@@ -252,7 +252,7 @@ export class GuestBorder implements GuestHost {
     if (typeof line === "string") this.#log.write(LEVELS.has(level) ? (level as LogLevel) : "info", line);
   }
 
-  /** Closes open files, and returns what the guest did with files; `undefined` if it was granted none. */
+  /** Closes open files, and returns what the guest did with files; `undefined` if it was granted no files. */
   closeFiles(): FileUse | undefined {
     return this.#files?.close();
   }

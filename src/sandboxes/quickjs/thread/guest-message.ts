@@ -59,10 +59,12 @@ const NO_TOOLS =
 
 const NO_NETWORK = "fetch: this call may not use the network (capabilities.net is not granted)";
 
-/** Collects the requests of one step that are valid and within the call's grant, and refuses all others. */
+/**
+ * Collects the requests of one step that are valid and within the call's grant, and refuses the other ones.
+ */
 export class RequestValidator {
   readonly requests: GuestRequest[] = [];
-  /** Says which limit a refused call was beyond; `undefined` if none was. */
+  /** The limit that a refused call exceeded; `undefined` if no call did. */
   beyondLimit: string | undefined;
   readonly #nested: NestedAllowance;
   readonly #fetch: FetchAllowance | undefined;
@@ -194,7 +196,7 @@ export class RequestValidator {
     this.#refusals.push({ id, error });
   }
 
-  /** Returns the replies to refused requests as JSON text, and forgets them; `undefined` if there are none. */
+  /** Removes and returns the replies to refused requests as JSON text; `undefined` if there are none. */
   takeRefusals(): string | undefined {
     if (this.#refusals === undefined) return undefined;
     const refusals = this.#refusals;

@@ -254,9 +254,10 @@ function withoutFence(code: string, isWhole: boolean): Fenced | undefined {
 }
 
 /**
- * Replaces the types in the body of an asynchronous function with blanks, which keeps every line and column.
+ * Replaces the types in the body of an asynchronous function with blanks, which preserves lines and columns.
  *
- * @throws {TypeStrippingError} if that is not possible. The message has no position in its first line: it is beside it.
+ * @throws {TypeStrippingError} if that is not possible. The position is separate from the first line of the
+ *   message.
  */
 function stripCodeTypes(code: string): string {
   try {

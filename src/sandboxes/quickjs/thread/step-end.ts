@@ -129,8 +129,9 @@ export function brokenEnd(thrown: unknown, { outputBytes }: QuickJsTask): QuickJ
 }
 
 /**
- * Reads the source maps of a program: inline ones, and those that were read beside its modules. Runs in a thread that
- * can be ended. A map that is invalid, too large, or has sections is ignored, since only stacks depend on it.
+ * Reads the source maps of a program: inline ones, and those of files next to its modules. Runs in a thread
+ * that can be ended. A map that is invalid, too large, or has sections is ignored, since only stacks depend
+ * on it.
  *
  * @returns `undefined` if there is none.
  */

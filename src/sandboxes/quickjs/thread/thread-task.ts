@@ -75,7 +75,7 @@ export type QuickJsAnswer = {
   readonly hitMemoryCap: boolean;
   /** The rest of the log budget. */
   readonly log: LogBudget;
-  /** What the call did with files so far; `undefined` if it is granted none. */
+  /** What the call did with files so far; `undefined` if it is granted no files. */
   readonly files: FileUse | undefined;
 } & QuickJsEnd;
 

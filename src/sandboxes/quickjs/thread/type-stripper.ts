@@ -23,10 +23,10 @@ export function typeStripperIsBroken(): boolean {
 }
 
 /**
- * Replaces the types in a program's TypeScript modules with blanks, which keeps every line and column.
+ * Replaces the types in a program's TypeScript modules with blanks, which preserves lines and columns.
  *
- * @throws {TypeStrippingError} for syntax that is not only types (enums, namespaces, parameter properties), for
- *   invalid syntax, and for a source that crashes the parser: see {@link typeStripperIsBroken}.
+ * @throws {TypeStrippingError} for syntax that is not only types (enums, namespaces, parameter properties),
+ *   for invalid syntax, and for a source that crashes the parser: see {@link typeStripperIsBroken}.
  */
 export function stripProgramTypes(program: GuestProgram): GuestProgram {
   const modules = Object.entries(program.sources);
@@ -40,7 +40,7 @@ function isTypeScript(name: string): boolean {
 }
 
 function strip(name: string, source: string): string {
-  // Not imported by name: Bun lacks it, and would load none of this thread's code.
+  // Not imported by name: Bun lacks it, and would not load this thread's code at all.
   const { stripTypeScriptTypes } = process.getBuiltinModule("node:module") as Partial<
     typeof import("node:module")
   >;

@@ -39,7 +39,7 @@ const SETTABLE: ReadonlySet<string> = new Set(PARTS.filter((part) => part !== "o
 /** The most characters of a URL, which the parser takes a few milliseconds for, whatever they are. */
 const MAX_LENGTH = 65_536;
 
-/** What a web API of a guest can use besides its heap. */
+/** What a web API of a guest can use outside its heap. */
 export interface WebScope {
   /** `undefined` if the grant gives no random numbers: `true`, or the seed from which they follow. */
   readonly random: true | string | undefined;
@@ -70,9 +70,9 @@ type Operation = (
 ) => JsonValue | Uint8Array | undefined;
 
 /**
- * The operations by name. None keeps state between two calls. What Node.js does for one cannot be interrupted, so each
- * is bounded in work, to a few milliseconds: a guest sends long texts and bytes in pieces, and its deadline is checked
- * before each. `test/guests/host-work/cases.ts` has hostile values for each operation.
+ * The operations by name. They have no state between calls. Work of Node.js cannot be interrupted, so each
+ * operation is bounded to a few milliseconds: a guest sends long texts and bytes in pieces, and its deadline
+ * is checked before each. `test/guests/host-work/cases.ts` has hostile values for each operation.
  */
 export const WEB_OPERATIONS: ReadonlyMap<unknown, Operation> = new Map<unknown, Operation>([
   ["encode", ([text]) => Buffer.from(textOf(text))],

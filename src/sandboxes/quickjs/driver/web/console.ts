@@ -40,7 +40,7 @@ export const LOG_VALUES_SOURCE: string = `() => {
   };
   const put = (holder, name, value) =>
     define(holder, name, { value, enumerable: true, configurable: true, writable: true });
-  // An error alone is its text, and what it has besides.
+  // A single error is shown as its text and its further properties.
   const shown = (value) => {
     if (!(value instanceof ErrorOf)) {
       const plain = written(value, undefined);
@@ -53,7 +53,7 @@ export const LOG_VALUES_SOURCE: string = `() => {
   return { shown };
 }`;
 
-/** Console, besides what the driver defines at once. Lines go to the operator's log. */
+/** The part of `console` that the driver does not define at once. Lines go to the operator's log. */
 export const CONSOLE_SOURCE: string = `({ log, console }) => {
   const { now } = Date;
   const counts = new Map();

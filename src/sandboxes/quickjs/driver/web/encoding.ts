@@ -22,19 +22,19 @@ export const TEXT_STREAMS_SOURCE: string = `({ need }) => {
   }
 
   class TextEncoderStream {
-    #stream; #kept = "";
+    #stream; #pending = "";
     constructor() {
       const encoder = new TextEncoder();
       this.#stream = new TransformStream({
         transform: (chunk, controller) => {
-          const text = this.#kept + String(chunk);
+          const text = this.#pending + String(chunk);
           // A surrogate may be the first half of a pair.
           const last = text.charCodeAt(text.length - 1);
           const end = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
-          this.#kept = text.slice(end);
+          this.#pending = text.slice(end);
           if (end > 0) controller.enqueue(encoder.encode(text.slice(0, end)));
         },
-        flush: (controller) => { if (this.#kept !== "") controller.enqueue(encoder.encode(this.#kept)); },
+        flush: (controller) => { if (this.#pending !== "") controller.enqueue(encoder.encode(this.#pending)); },
       });
     }
     get encoding() { return "utf-8"; }
@@ -45,7 +45,10 @@ export const TEXT_STREAMS_SOURCE: string = `({ need }) => {
   return { TextDecoderStream, TextEncoderStream };
 }`;
 
-/** Encoding, and HTML's `atob` and `btoa`. The host converts, piece by piece; what a stream holds back stays in the guest. */
+/**
+ * Encoding, and HTML's `atob` and `btoa`. The host converts, piece by piece; incomplete characters of a
+ * stream stay in the guest.
+ */
 export const ENCODING_SOURCE: string = `({ need }) => {
   const { host, bytesOf, PIECE, BYTES_PIECE } = need("host");
   const LABELS = {
@@ -129,7 +132,7 @@ export const ENCODING_SOURCE: string = `({ need }) => {
   };
 
   class TextDecoder {
-    #encoding; #fatal; #ignoreBOM; #kept = new Bytes(0); #hasBegun = false;
+    #encoding; #fatal; #ignoreBOM; #pending = new Bytes(0); #hasBegun = false;
     constructor(label = "utf-8", options = {}) {
       const wanted = String(label).trim().toLowerCase();
       for (const name in LABELS) if (LABELS[name].includes(wanted)) this.#encoding = name;
@@ -145,14 +148,14 @@ export const ENCODING_SOURCE: string = `({ need }) => {
     decode(input, options = {}) {
       const stream = !!options?.stream;
       let bytes = input === undefined ? new Bytes(0) : bytesOf(input);
-      if (this.#kept.length > 0) {
-        const whole = new Bytes(this.#kept.length + bytes.length);
-        apply(set, whole, [this.#kept]);
-        apply(set, whole, [bytes, this.#kept.length]);
+      if (this.#pending.length > 0) {
+        const whole = new Bytes(this.#pending.length + bytes.length);
+        apply(set, whole, [this.#pending]);
+        apply(set, whole, [bytes, this.#pending.length]);
         bytes = whole;
       }
       const end = bytes.length - (stream ? incomplete(this.#encoding, bytes) : 0);
-      this.#kept = apply(slice, bytes, [end]);
+      this.#pending = apply(slice, bytes, [end]);
       const ignoreBOM = this.#ignoreBOM || this.#hasBegun;
       this.#hasBegun = stream && (this.#hasBegun || end > 0);
       return decode(this.#encoding, this.#fatal, ignoreBOM, apply(subarray, bytes, [0, end]));

@@ -8,7 +8,7 @@ import { resolveDependency } from "../../../../base/package-files.ts";
  */
 const COPIES = ["./web-streams.js", "../sandboxes/quickjs/thread/web-streams.js"];
 
-/** Compression: the host compresses everything at the end of a stream, because it keeps no state of a guest. */
+/** Compression: the host compresses everything at the end of a stream, because it has no state for guests. */
 export const COMPRESSION_SOURCE: string = `({ need }) => {
   const { host, bytesOf } = need("host");
   const { TransformStream } = need("streams");

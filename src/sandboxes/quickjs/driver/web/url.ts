@@ -103,7 +103,7 @@ export const URL_SOURCE: string = `({ need }) => {
     if (!text.includes("%")) return text;
     try { return decodeText(text); } catch { return decodedBytes(text); }
   };
-  // URL, section 1.3, of a text with escapes that are none, or bytes that are not UTF-8.
+  // URL, section 1.3, of a text with invalid escapes, or bytes that are not UTF-8.
   const decodedBytes = (text) => {
     const { TextDecoder, TextEncoder } = need("encoding");
     const bytes = new TextEncoder().encode(text);
