@@ -17,7 +17,7 @@ export interface PeerReport {
   readonly kind: "executor" | "mcp";
   readonly url: string;
   readonly state: Holding;
-  /** By how many seconds the peer's clock is ahead of this one; absent if the peer did not tell its time. */
+  /** By how many seconds the peer's clock is ahead of this one; absent if the peer did not send its time. */
   readonly clockAheadS?: number;
 }
 
@@ -63,7 +63,7 @@ async function ask(
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     const clockAheadS = aheadOf(response.headers["date"]);
-    // A stream of events has no end: the rest is not read.
+    // A stream of events has no end: it is not read further.
     response.body.on("error", () => {}).destroy();
     const state = judge(response.statusCode);
     if (clockAheadS === undefined) return { ...peer, state };
@@ -80,8 +80,8 @@ async function ask(
 }
 
 function aheadOf(date: string | string[] | undefined): number | undefined {
-  const told = typeof date === "string" ? Date.parse(date) : Number.NaN;
-  return Number.isNaN(told) ? undefined : Math.round((told - Date.now()) / 1_000);
+  const time = typeof date === "string" ? Date.parse(date) : Number.NaN;
+  return Number.isNaN(time) ? undefined : Math.round((time - Date.now()) / 1_000);
 }
 
 function skewed(clockAheadS: number): Holding {

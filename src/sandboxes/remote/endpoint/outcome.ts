@@ -39,7 +39,7 @@ const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
   closed: "The request to the tool's server was aborted",
 };
 
-/** Media types that are text, besides `text/*`. */
+/** Media types that are text, in addition to `text/*`. */
 const TEXT_TYPE =
   /^(?:text\/.*|application\/(?:.*\+)?(?:json|xml|yaml|javascript|ecmascript|x-yaml|x-ndjson|toml|sql))$/;
 

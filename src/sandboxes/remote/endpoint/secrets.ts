@@ -1,6 +1,6 @@
 import { freezeJson, isJsonObject, type JsonValue } from "../../../json/value.ts";
 
-/** Returns the value of a secret, or `undefined` if there is none. */
+/** Returns the value of a secret; `undefined` if it has none. */
 export type SecretSource = (name: string) => string | undefined | Promise<string | undefined>;
 
 /** Returns the environment variable of the same name. */
@@ -10,7 +10,7 @@ export const environmentSecrets: SecretSource = (name) =>
 /** The secrets of one call, by name. */
 export type Secrets = ReadonlyMap<string, string>;
 
-/** The secrets of a call that uses none. */
+/** The secrets of a call without secrets. */
 export const NO_SECRETS: Secrets = new Map();
 
 /** A secret has no value. `message` is for the operator. */
@@ -26,7 +26,7 @@ export class SecretDeniedError extends Error {
 /**
  * Looks up the secrets that a tool needs.
  *
- * @param granted The names in the grant. If a secret is missing there, none is looked up.
+ * @param granted The names in the grant. If a secret is not granted, no secret is looked up.
  * @throws {SecretDeniedError} if a secret is not granted.
  * @throws {SecretError} if a secret has no value.
  */
@@ -60,7 +60,7 @@ export function redactText(text: string, secrets: Secrets): string {
   if (secrets.size === 0) return text;
   const found = findSecretsIn(text, secrets);
   if (found.length === 0) return text;
-  // Of secrets that overlap, the longest gives its name, and nothing of the others remains.
+  // Overlapping secrets are replaced as one, with the name of the longest.
   const ordered = found.toSorted((one, other) => one.start - other.start || other.end - one.end);
   let redacted = "";
   let written = 0;

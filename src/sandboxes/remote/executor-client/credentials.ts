@@ -36,7 +36,8 @@ export interface ExecutorCredentials {
    */
   readonly ca?: string;
   /**
-   * A certificate for executors that ask for one, in PEM, and then those between it and its authority. Default: none.
+   * A certificate for executors that require one, in PEM, followed by the intermediate certificates. Default:
+   * none.
    */
   readonly cert?: string;
   /** The private key of `cert`, in PEM. Required with `cert`. */
@@ -128,7 +129,7 @@ function readKey(signingKey: KeyObject | string): KeyObject {
 }
 
 /**
- * Opens a pool of connections to an executor, kept open between calls. The embedder chose the address, so it is not
+ * Opens a pool of persistent connections to an executor. The embedder chose the address, so it is not
  * restricted to public ones.
  *
  * @param allowH2 Whether HTTP/2 may be spoken over TLS. It has no upgrades. Default: `true`.

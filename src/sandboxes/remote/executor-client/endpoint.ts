@@ -38,7 +38,7 @@ export class AnsweringProcess {
   readonly #earlier = new Set<string>();
   #mixedUntil = Number.NEGATIVE_INFINITY;
 
-  /** The process that answered last, and its time then; `undefined` if none has named itself. */
+  /** The process that answered last, and its time then; `undefined` if no process has identified itself. */
   get last(): ProcessStamp | undefined {
     return this.#last;
   }
@@ -313,7 +313,7 @@ export class ExecutorFleet {
     return this.#endpoints.some((endpoint) => !tried.has(endpoint) && endpoint.isAvailable(now));
   }
 
-  /** Waits for a health check of all executors, after none was working. */
+  /** Waits for a health check of all executors, after all had failed. */
   async revive(): Promise<void> {
     await Promise.all(this.#endpoints.map((endpoint) => endpoint.check()));
   }

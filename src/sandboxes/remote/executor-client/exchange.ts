@@ -139,7 +139,7 @@ export class ExecutorExchange implements CallExchange {
 /** Passes the body of a stream to `AnswerStream`, and everything else to `ResponseReader`. */
 class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
   isStreaming = false;
-  /** The length of the longest event so far: others are passed on when they are complete. */
+  /** The length of the longest event so far: shorter ones have been passed on by then. */
   #charged = 0;
   readonly #reader: ResponseReader;
   readonly #stream: AnswerStream;

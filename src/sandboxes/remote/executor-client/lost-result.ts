@@ -2,19 +2,22 @@ import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { ExecutorEndpoint } from "./endpoint.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** How often a call that changes nothing is run anew after its result was lost: it may be the call that ends executors. */
+/**
+ * How often a call that changes nothing is run again after its result was lost: it may be the call that
+ * crashes executors.
+ */
 const MAX_RERUNS = 2;
 
 /**
- * A call whose result was lost: its executor may have run it, and may keep the result. A call that changes nothing may run
- * anew, also on another executor. Any other call is only asked for, at the same executor.
+ * A call whose result was lost: its executor may have run it, and may still have the result. A call that
+ * changes nothing may run again, on any executor. For other calls, the same executor is asked for the result.
  */
 export class LostResult {
   /** The executor that had the call. */
   readonly endpoint: ExecutorEndpoint;
   /** The outcome as long as the executor does not report another one. */
   readonly outcome: SandboxOutcome;
-  /** Whether the call may run anew. */
+  /** Whether the call may run again. */
   readonly isRepeatable: boolean;
   #losses = 1;
 
@@ -24,7 +27,7 @@ export class LostResult {
     this.isRepeatable = isRepeatable;
   }
 
-  /** Another result was lost. */
+  /** Counts another lost result. */
   lostAgain(): void {
     this.#losses++;
   }

@@ -37,7 +37,8 @@ export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes:
     if (status === 200 || status === 0)
       return failed("The tool's executor sent an invalid response", true, detail);
     const verdict = failed(foreignReplyText(status), status >= 500, detail);
-    // A gateway can have lost the connection to an executor that has the call, also if its answer looks as if there were none.
+    // A gateway can have lost the connection to an executor that has the call, even if its answer looks as if
+    // there were no executor.
     return status >= FIRST_GATEWAY_STATUS ? { ...verdict, isLost: true } : verdict;
   }
 }
@@ -51,8 +52,8 @@ function foreignReplyText(status: number): string {
 /** @throws {BodyError} if the body is not a problem of the protocol: it is then unknown whether the call ran. */
 function readRefusal(reply: ExecutorReply): Verdict {
   const { status, text, retryAfterMs } = reply;
-  const { code, message, effect: told } = readProblem(text).error;
-  if (!isProblemCode(code)) return readOtherRefusal(reply, code, message, told);
+  const { code, message, effect: stated } = readProblem(text).error;
+  if (!isProblemCode(code)) return readOtherRefusal(reply, code, message, stated);
   const { effect, retry, status: own } = PROBLEMS[code];
   if (status !== own && status !== 0) throw new BodyError("the HTTP status does not match the problem");
   const said = `The tool's executor refused the call: ${message}`;

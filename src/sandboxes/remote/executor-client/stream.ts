@@ -13,7 +13,10 @@ export interface StreamBudget {
   readonly logLines: number;
 }
 
-/** Reads an executor's stream as it arrives: passes on output and log lines at once, and keeps the last event. */
+/**
+ * Reads an executor's stream as it arrives: passes on output and log lines at once, and returns the last
+ * event.
+ */
 export class AnswerStream {
   /** The event with the execution, or with a problem instead. */
   last: StreamEvent | undefined;

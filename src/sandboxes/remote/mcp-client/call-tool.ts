@@ -7,9 +7,9 @@ import type { Wire } from "./wire.ts";
 import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";
 
 /**
- * Errors that a server gives to a request which it cannot read, before it calls a tool. "Invalid params" (-32602), "method
- * not found" (-32601) and "invalid request" (-32600) are none of them: tools throw them, too, after they did something, and
- * gateways pass on those of other servers.
+ * Errors that a server gives to a request which it cannot read, before it calls a tool. "Invalid params"
+ * (-32602), "method not found" (-32601) and "invalid request" (-32600) are not among them: tools also throw
+ * them after they had an effect, and gateways pass on those of other servers.
  */
 const REFUSALS: ReadonlySet<unknown> = new Set([-32_700, -32_020, -32_021, -32_022]);
 
@@ -18,7 +18,7 @@ const HEADER_MISMATCH = -32_020;
 
 /** Options of {@link callTool}. */
 export interface CallToolOptions extends Pick<McpCallOptions, "signal" | "onProgress" | "onLog"> {
-  /** The way back to the client of the call. Default: it has none that can be asked. */
+  /** The link to the client of the call. Default: no client can be asked. */
   readonly link?: McpCallLink | undefined;
 }
 
@@ -36,9 +36,9 @@ export interface CalledTool {
 /**
  * Calls a tool of a server. Never rejects.
  *
- * A request whose session the server no longer knew is sent again, once and in a new session. A request that broke, or whose
- * answer may come from a proxy before a server that was deployed anew, is sent again only for a repeatable tool; one that broke, only
- * to a server of 2026-07-28.
+ * A request whose session the server no longer knew is sent again, once and in a new session. A request that
+ * broke, or whose answer may come from a proxy before a server that was redeployed, is sent again only for a
+ * repeatable tool; one that broke, only to a server of 2026-07-28.
  */
 export async function callTool(
   connection: McpConnection,

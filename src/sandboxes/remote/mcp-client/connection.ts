@@ -34,9 +34,9 @@ export interface McpConnectionOptions {
   readonly asks?: ServerAsks | undefined;
 }
 
-/** What is told to those who use a connection. */
+/** Receives the events of a connection. */
 export interface McpConnectionListener {
-  /** The server was connected, again or for the first time: its lists may be other ones. */
+  /** The server was connected or reconnected: its lists may have changed. */
   onConnected?(): void;
   onListChanged?(kind: ListKind): void;
 }
@@ -70,7 +70,7 @@ export class McpConnection {
   #current: Transport | undefined;
   #filter: WireFilter | undefined;
   #hasBegun = false;
-  /** Tries a server again that wants a login, or is down. */
+  /** Retries a server that requires a login, or is down. */
   #retry: NodeJS.Timeout | undefined;
   /** The pause before the next attempt. */
   #pausing: NodeJS.Timeout | undefined;
@@ -133,7 +133,7 @@ export class McpConnection {
   }
 
   /**
-   * Whether the definition of a tool is the one that the server listed on a wire. A server that was started or deployed anew may have
+   * Whether the server listed this definition of a tool on a wire. A restarted or redeployed server may have
    * another one, which was not approved.
    *
    * @throws if the tools cannot be listed.
@@ -180,12 +180,14 @@ export class McpConnection {
     }
   }
 
-  /** Has those who use the connection list the tools again. */
+  /** Makes the listeners list the tools again. */
   expireTools(): void {
-    this.#tell((listener) => listener.onListChanged?.("tools"));
+    this.#emit((listener) => listener.onListChanged?.("tools"));
   }
 
-  /** Begins to open the wire, unless that goes on already. A pause before it does not keep the process running. */
+  /**
+   * Starts to open the wire, unless that is under way. A pause before it does not keep the process running.
+   */
   #begin(): Promise<Wire> {
     if (this.#connecting === undefined) {
       this.#connecting = this.#connect().finally(() => {
@@ -206,14 +208,14 @@ export class McpConnection {
       this.#isDown = false;
       this.#notify("connected", `it speaks ${wire.info.protocolVersion}`);
       void this.#subscribe(wire);
-      queueMicrotask(() => this.#tell((listener) => listener.onConnected?.()));
+      queueMicrotask(() => this.#emit((listener) => listener.onConnected?.()));
       return wire;
     } catch (error) {
       const unsent = unsentErrorIn(error);
       const why = unsent?.message ?? (error instanceof Error ? error.message : String(error));
       if (!this.#closing.signal.aborted) this.#notify("ended", `it cannot be connected to: ${why}`);
       if (unsent instanceof AuthorizationError) {
-        // It is not the server that failed: each call may try at once, and that counts as no restart.
+        // The server did not fail: each call may retry at once, and that does not count as a restart.
         this.#hasBegun = false;
         this.#retryIn(LOGIN_RETRY_MS);
       } else setImmediate(() => this.#reopen());
@@ -223,13 +225,13 @@ export class McpConnection {
 
   async #connectOnce(): Promise<Wire> {
     const sdk = await loadSdk();
-    let told = new Map<string, string>();
+    let notices = new Map<string, string>();
     const notify: Notify = (kind, message) => {
-      told.set(kind, message);
+      notices.set(kind, message);
       this.#notify(kind, message);
     };
     const attempt = async (): Promise<Wire> => {
-      told = new Map();
+      notices = new Map();
       const filter: WireFilter = new WireFilter(notify, {
         onLost: (why) => this.#lost(filter, why),
         onSuspicion: () => void this.#wire?.request("ping").catch(() => {}),
@@ -238,7 +240,7 @@ export class McpConnection {
       const abort = (): void => void transport.close().catch(() => {});
       this.#closing.signal.addEventListener("abort", abort, { once: true });
       const events = {
-        onListChanged: (kind: ListKind) => this.#tell((listener) => listener.onListChanged?.(kind)),
+        onListChanged: (kind: ListKind) => this.#emit((listener) => listener.onListChanged?.(kind)),
         onLog: (message: string) => this.#log(message),
         onClose: () => {
           this.#closing.signal.removeEventListener("abort", abort);
@@ -259,11 +261,11 @@ export class McpConnection {
       return await attempt();
     } catch (error) {
       const isProbe = this.#current !== undefined && "pid" in this.#current && /closed/.test(String(error));
-      if (this.#isLegacy || !isProbe || this.#closing.signal.aborted) throw withEnd(error, told);
+      if (this.#isLegacy || !isProbe || this.#closing.signal.aborted) throw withEnd(error, notices);
       // Some older servers end when they are asked what they do not know.
       this.#isLegacy = true;
       return await attempt().catch((again) => {
-        throw withEnd(again, told);
+        throw withEnd(again, notices);
       });
     }
   }
@@ -312,7 +314,7 @@ export class McpConnection {
   async #pause(): Promise<void> {
     const pauseMs = this.#restarts.next();
     if (pauseMs === undefined) {
-      // A server over HTTP, which others start, can be tried at no cost.
+      // Trying a server over HTTP is cheap: it is not started here.
       const isProgram = this.#current !== undefined && "pid" in this.#current;
       if (!this.#isDown) {
         const again = isProgram ? "is not started again for ten minutes" : "is tried again every minute";
@@ -330,19 +332,19 @@ export class McpConnection {
     if (ended === "aborted") throw new NotConnectedError("the connection is closed");
   }
 
-  /** A subscription that cannot be opened is no reason to do without the server. */
+  /** The server stays usable if the subscription cannot be opened. */
   async #subscribe(wire: Wire): Promise<void> {
     try {
       await keepSubscribed(wire, this.#closing.signal, () => {
-        for (const kind of LIST_KINDS) this.#tell((listener) => listener.onListChanged?.(kind));
+        for (const kind of LIST_KINDS) this.#emit((listener) => listener.onListChanged?.(kind));
       });
     } catch {
       if (!this.#closing.signal.aborted) this.#notify("problem", "it does not tell when its lists change");
     }
   }
 
-  #tell(tell: (listener: McpConnectionListener) => void): void {
-    for (const listener of this.#listeners) tell(listener);
+  #emit(notify: (listener: McpConnectionListener) => void): void {
+    for (const listener of this.#listeners) notify(listener);
   }
 
   /** Ends the server, if it is one that was started here. Idempotent. */
@@ -367,9 +369,9 @@ function definitionsIn({ tools }: ListedTools): ReadonlyMap<string, JsonObject> 
   return new Map(tools.filter(isJsonObject).map((tool) => [String(tool["name"]), tool]));
 }
 
-/** Adds how a program ended that could not be spoken to. */
-function withEnd(error: unknown, told: ReadonlyMap<string, string>): unknown {
-  const end = told.get("ended");
+/** Adds how a program ended that did not respond. */
+function withEnd(error: unknown, notices: ReadonlyMap<string, string>): unknown {
+  const end = notices.get("ended");
   if (end === undefined) return error;
   // No call was sent to it.
   return new UnsentError(end, { cause: error });

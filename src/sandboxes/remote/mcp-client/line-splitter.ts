@@ -5,7 +5,9 @@ export class LineTooLongError extends Error {
   override readonly name = "LineTooLongError";
 }
 
-/** Splits bytes into lines at line feeds. It keeps at most one unfinished line, however small the pieces are in which it comes. */
+/**
+ * Splits bytes into lines at line feeds. Buffers at most one unfinished line, however small its pieces are.
+ */
 export class LineSplitter {
   readonly #maxBytes: number;
   /** The unfinished line, and room for more of it. */
@@ -34,18 +36,18 @@ export class LineSplitter {
       start = end + 1;
       if (this.#length === 0 && last.length <= this.#maxBytes) yield last;
       else {
-        this.#keep(last);
+        this.#buffer(last);
         const line = this.#pending.subarray(0, this.#length);
         this.#pending = Buffer.alloc(0);
         this.#length = 0;
         yield line;
       }
     }
-    if (start < bytes.length) this.#keep(bytes.subarray(start));
+    if (start < bytes.length) this.#buffer(bytes.subarray(start));
   }
 
   /** A list of small pieces would take many times their bytes. */
-  #keep(piece: Buffer): void {
+  #buffer(piece: Buffer): void {
     const length = this.#length + piece.length;
     if (length > this.#maxBytes) throw new LineTooLongError();
     if (length > this.#pending.length) {

@@ -27,7 +27,7 @@ const MAX_OFFERS = 10_000;
 /** The error of JSON-RPC for a method that a server does not have. */
 const METHOD_NOT_FOUND = -32_601;
 
-/** The lists of a server besides its tools, and what has to be among its capabilities for each. */
+/** The lists of a server other than its tools, and the capability that each needs. */
 const LISTS = [
   { capability: "resources", method: "resources/list", member: "resources" },
   { capability: "resources", method: "resources/templates/list", member: "resourceTemplates" },
@@ -37,7 +37,7 @@ const LISTS = [
 /** Which list of a server something is in. */
 export type OfferKind = (typeof LISTS)[number]["member"];
 
-/** What a server offers besides its tools, as it sent it. */
+/** The resources, templates and prompts of a server, as it sent them. */
 export interface ListedOffers {
   readonly items: Readonly<Record<OfferKind, readonly JsonValue[]>>;
   /** One line for each list that cannot be used. */
@@ -117,7 +117,7 @@ export async function listPages(
   }
 }
 
-/** Reads the lists of a server besides that of its tools. A list that cannot be used costs itself. */
+/** Reads the lists of a server other than that of its tools. A list that cannot be used is skipped. */
 export async function listOffers(request: ListRequest, capabilities: JsonObject): Promise<ListedOffers> {
   const items: Record<OfferKind, readonly JsonValue[]> = {
     resources: [],
@@ -221,7 +221,7 @@ function nameProblem(name: JsonValue, type: JsonValue | undefined, names: Set<st
   return undefined;
 }
 
-/** Values that may hold schemas. Those of `const`, `enum`, `default` and `examples` are data. */
+/** Values that may contain schemas. Those of `const`, `enum`, `default` and `examples` are data. */
 function subschemas({
   const: _,
   enum: _enum,
@@ -265,14 +265,14 @@ const ITEM_BOUNDS: JsonBounds = Object.freeze({
 /** How many values all items have. */
 const MAX_VALUES = 200_000;
 
-/** How long the rest of the message may be. */
+/** Bounds of the message around the items. */
 const REST_BOUNDS: JsonBounds = Object.freeze({ length: 1_024 * 1_024, values: 20_000, members: 10_000 });
 
 /**
- * Reads an answer with a list, some of whose items are no usable JSON: those are left out and named, and the others stay.
+ * Reads an answer with a list, and leaves out and reports items that are not usable JSON.
  *
  * @param method The method of the request.
- * @returns `undefined` if it is no such answer, or what is around the items cannot be used.
+ * @returns `undefined` if it is not such an answer, or the message around the items cannot be used.
  */
 export function readPartialList(text: string, method: string): JsonObject | undefined {
   const member = Object.hasOwn(MEMBERS, method) ? MEMBERS[method] : undefined;
@@ -306,7 +306,7 @@ export function readPartialList(text: string, method: string): JsonObject | unde
   return freezeJson({ ...around, result: { ...others, [member]: listed, [UNUSABLE]: unusable } });
 }
 
-/** Parses members, of which none may be there twice. */
+/** Parses members, whose names must not repeat. */
 function objectOf(
   members: readonly { readonly name: string; readonly text: string }[],
 ): JsonObject | undefined {

@@ -25,7 +25,7 @@ interface EndOfTask {
   readonly wallTimeMs: number;
 }
 
-/** What a server uses besides is bounded by its own sandbox, if it has one. */
+/** The server's own sandbox, if it has one, bounds everything else. */
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 
 /** How many reports of progress reach an observer. */
@@ -176,7 +176,7 @@ function reportsTo(observer: TaskObserver): Pick<McpCallOptions, "onProgress" | 
 }
 
 /**
- * Makes the outcome of a call. The whole result is `metadata.mcp`, for those who pass it on.
+ * Makes the outcome of a call. `metadata.mcp` is the whole result, for gateways.
  *
  * @param outputBytes The most bytes of the result as JSON text.
  */

@@ -37,7 +37,7 @@ class EndReason {
     if (this.#first === undefined) {
       if (REASON.test(line) && !NO_REASON.test(line) && !NO_ERROR.test(line)) this.#first = line;
     } else if (this.#first.endsWith(":")) {
-      // Rust and others only say where it was, and what it was in the next line.
+      // Rust, for example, writes the location first, and the error in the next line.
       this.#first = beginning(`${this.#first} ${line.trim()}`, MAX_LENGTH);
     }
   }
@@ -97,7 +97,7 @@ export class StdioTransport implements Transport {
           // The SDK handles notifications later than answers: what was sent before an answer must come before it.
           if (message?.method !== undefined) await new Promise<void>((resolve) => process.nextTick(resolve));
         }
-        // A server that floods must not keep everything else waiting.
+        // A server that floods must not block everything else.
         await new Promise(setImmediate);
       }
     } catch (error) {

@@ -14,7 +14,7 @@ export const UNUSABLE_ANSWER = -32_603_001;
 /** What the SDK reports of a request whose stream ended without an answer. */
 export const STREAM_ENDED = -32_603_002;
 
-/** Messages in a second besides answers. Above it, they are ignored. */
+/** Messages per second, other than answers. Further ones are ignored. */
 const MAX_UNASKED = 1_000;
 
 /** Problems in a second that are reported. */
@@ -34,9 +34,9 @@ export interface FilteredConnection {
 }
 
 /**
- * Stands between a server and the SDK. It lets only checked messages pass: answers to requests that are open, and a bounded
- * number of others. Lists and results of tools reach the SDK with their whole value aside, since its own check would refuse a
- * whole list for one tool.
+ * Stands between a server and the SDK. It passes on only checked messages: answers to open requests, and a
+ * bounded number of other messages. Lists and results of tools reach the SDK with their whole value aside,
+ * since its own check would refuse a whole list because of one tool.
  */
 export class WireFilter {
   /** The calls in which the server can ask. */
@@ -69,7 +69,7 @@ export class WireFilter {
     return this.#hasAnswered;
   }
 
-  /** Something says that the server no longer knows the session, as after it was deployed anew. */
+  /** Reports a sign that the server no longer knows the session, for example after it was redeployed. */
   lose(why: string): void {
     if (this.#isLost || !this.isConnected) return;
     this.#isLost = true;
@@ -165,7 +165,10 @@ export class WireFilter {
     return result === undefined ? message : { ...message, result: setAside(asked, result) };
   }
 
-  /** The method of the open request that an answer belongs to; `undefined`, and a problem, if there is none. */
+  /**
+   * The method of the open request that an answer belongs to. Reports a problem and returns `undefined` if
+   * there is none.
+   */
   #askedBy({ id }: WireMessage): string | undefined {
     const asked = id === undefined ? undefined : this.#open.get(id);
     if (asked === undefined) this.problem("it answered a request that is not open");

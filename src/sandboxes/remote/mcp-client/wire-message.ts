@@ -34,8 +34,8 @@ export interface UnusableMessage {
 }
 
 /**
- * Reads one message of a server. Beyond JSON-RPC, it must be JSON that has only one meaning: no member twice, no number that a
- * double cannot hold.
+ * Reads one message of a server. Beyond JSON-RPC, it must be unambiguous JSON: no repeated members, no
+ * numbers that are not exact as doubles.
  */
 export function readMessage(text: string): WireMessage | UnusableMessage {
   // Servers on .NET begin with a byte order mark, which a reader may skip (RFC 8259, section 8.1).
@@ -97,7 +97,7 @@ function idOf(text: string): { readonly id?: MessageId } {
   }
 }
 
-/** What Python and others write of values that JSON cannot hold. */
+/** What Python and other languages write for values that JSON cannot represent. */
 const CONSTANT = /^(?:NaN|Infinity|undefined)\b/;
 const MAX_CONSTANT = "undefined".length + 1;
 

@@ -28,7 +28,7 @@ const CLIENT_INFO = { name: "sandgate", version: "1" };
 export interface McpServerInfo {
   /** The revision of the protocol that is spoken, such as `2026-07-28`. */
   readonly protocolVersion: string;
-  /** Its own name, which is not the one in the configuration; absent if it gives none. */
+  /** The server's own name, which is not the one in the configuration; absent if it has none. */
   readonly name?: string;
   readonly title?: string;
   /** What it wants the model to read. */
@@ -91,7 +91,8 @@ export class Wire {
         probe: { timeoutMs: isStdio ? PROBE_MS : timeoutMs },
       },
       inputRequired: { autoFulfill: false },
-      // Servers of 2025-11-25 are told once what can be asked; whether a call's client can be asked is known later.
+      // Servers of 2025-11-25 learn the capabilities only once, before it is known whether the client of a
+      // call can be asked.
       capabilities: asks,
     });
     const wire = new Wire(client, filter, isStdio);

@@ -15,8 +15,8 @@ const OPEN_TIMEOUT_MS = 5_000;
 const OPEN_TIMEOUT = new Error("the upgrade took too long");
 
 /**
- * Keeps a framed connection to an executor. It is opened when a call comes and there is none; until it is ready, and if the
- * executor or a proxy before it knows no framed connections, calls go over HTTP.
+ * Maintains a framed connection to an executor, opened by a call if there is none. Calls use HTTP until it is
+ * ready, and if the executor or a proxy does not support framed connections.
  */
 export class FrameClient {
   readonly #address: ExecutorAddress;

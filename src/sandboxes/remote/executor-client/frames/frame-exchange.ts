@@ -72,7 +72,10 @@ export class FrameExchange implements CallExchange, OutgoingFrame {
     return this.#bytesUp > 0;
   }
 
-  /** Ends the exchange: the executor is told that the response is not needed, unless the call was not sent yet. */
+  /**
+   * Ends the exchange: notifies the executor that the response is not needed, unless the call was not sent
+   * yet.
+   */
   cancel(): void {
     if (this.#end() !== undefined) this.#host.cancelled(this, this.isWritten);
   }

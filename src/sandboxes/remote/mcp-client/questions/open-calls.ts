@@ -19,7 +19,8 @@ export interface McpCallLink {
    *
    * @param key Differs for the requests of one call that are open.
    * @param signal Withdraws the request.
-   * @throws an `Error` as a rejection, if the client cannot or must not be asked. Its text may be told to the server.
+   * @throws an `Error` as a rejection, if the client cannot or must not be asked. Its text may be sent to the
+   *   server.
    */
   ask(key: string, request: McpAskedRequest, signal: AbortSignal): Promise<JsonObject>;
 }
@@ -54,9 +55,10 @@ interface Tracked extends OpenCall {
 }
 
 /**
- * The calls that a server of 2025-11-25 works on, and which of them a request of the server belongs to: that on whose
- * stream it came; over stdio, or on the stream of a session, the only one that is under way when it comes. A request that could
- * belong to several calls belongs to none, since another principal must not be asked.
+ * The calls that a server of 2025-11-25 works on, and which of them a request of the server belongs to: the
+ * one on whose stream it arrived; over stdio, or on the stream of a session, the only one that is under way
+ * at that time. A request that could belong to several calls is not assigned, since another principal must
+ * not be asked.
  */
 export class OpenCalls {
   readonly #sending = new AsyncLocalStorage<Tracked>();
@@ -141,7 +143,7 @@ function logTo({ onLog }: OpenCall, params: JsonValue | undefined): void {
 
 const LOG = "notifications/message";
 
-/** The levels of MCP. The others are those of errors. */
+/** The levels of MCP. All others are errors. */
 const LEVELS: Readonly<Record<string, LogLevel>> = {
   debug: "debug",
   info: "info",
