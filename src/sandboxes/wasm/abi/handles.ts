@@ -8,8 +8,8 @@ interface Handle {
   readonly representation: unknown;
   /** The call for which a borrowed handle was lowered; `undefined` for an owned one. */
   readonly borrowedFor: Task | undefined;
-  /** The number of calls in progress that it is lent to. */
-  lends: number;
+  /** The number of calls in progress that borrow it. */
+  loans: number;
 }
 
 /** A call of an exported function. */
@@ -24,8 +24,8 @@ const MAX_HANDLES = 65_536;
 export class Handles {
   readonly #handles = new Map<number, Handle>();
   readonly #free: number[] = [];
-  /** The handles that are lent to calls in progress, in the order in which they were lent. */
-  readonly #lent: Handle[] = [];
+  /** The handles that calls in progress have borrowed, in order. */
+  readonly #loans: Handle[] = [];
   #next = 1;
   #mayLeave = true;
   /** The innermost call in progress, once it has borrowed a handle. */
@@ -33,14 +33,14 @@ export class Handles {
 
   /** Adds a handle that owns its resource. Returns its index. */
   addOwned(resource: ResourceType, representation: unknown): number {
-    return this.#add({ resource, representation, borrowedFor: undefined, lends: 0 });
+    return this.#add({ resource, representation, borrowedFor: undefined, loans: 0 });
   }
 
   /** Adds a handle that the current call borrows, and must drop before it returns. Returns its index. */
   addBorrowed(resource: ResourceType, representation: unknown): number {
     this.#task ??= { borrows: 0 };
     this.#task.borrows++;
-    return this.#add({ resource, representation, borrowedFor: this.#task, lends: 0 });
+    return this.#add({ resource, representation, borrowedFor: this.#task, loans: 0 });
   }
 
   #add(handle: Handle): number {
@@ -55,24 +55,24 @@ export class Handles {
     return this.#get(index, resource).representation;
   }
 
-  /** Lends a handle to a call, until {@link endLoans}. Returns the representation. */
-  lend(index: number, resource: ResourceType): unknown {
+  /** Lets a call borrow a handle, until {@link endLoans}. Returns the representation. */
+  borrow(index: number, resource: ResourceType): unknown {
     const handle = this.#get(index, resource);
-    handle.lends++;
-    this.#lent.push(handle);
+    handle.loans++;
+    this.#loans.push(handle);
     return handle.representation;
   }
 
   /** The number of loans to calls in progress. */
   get loans(): number {
-    return this.#lent.length;
+    return this.#loans.length;
   }
 
   /** Ends the latest loans, until only `loans` are left. */
   endLoans(loans: number): void {
-    while (this.#lent.length > loans) {
-      const handle = this.#lent.pop();
-      if (handle !== undefined) handle.lends--;
+    while (this.#loans.length > loans) {
+      const handle = this.#loans.pop();
+      if (handle !== undefined) handle.loans--;
     }
   }
 
@@ -99,7 +99,7 @@ export class Handles {
 
   #remove(index: number, resource: ResourceType, did: string): Handle {
     const handle = this.#get(index, resource);
-    if (handle.lends > 0) throw new AbiError(`it ${did} a handle while it was lent to a call`);
+    if (handle.loans > 0) throw new AbiError(`it ${did} a handle while it was lent to a call`);
     this.#handles.delete(index);
     this.#free.push(index);
     return handle;
@@ -140,7 +140,7 @@ export class Handles {
     }
     this.#handles.clear();
     this.#free.length = 0;
-    this.#lent.length = 0;
+    this.#loans.length = 0;
     this.#next = 1;
     this.#mayLeave = true;
     this.#task = undefined;

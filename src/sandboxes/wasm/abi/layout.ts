@@ -104,7 +104,7 @@ function variantLayout(cases: readonly (ValueType | undefined)[]): Layout {
   };
 }
 
-/** Returns the core type that can hold both of two types. */
+/** Returns the core type that can represent both of two types. */
 function join(a: CoreType | undefined, b: CoreType): CoreType {
   if (a === undefined || a === b) return b;
   return a !== "i64" && a !== "f64" && b !== "i64" && b !== "f64" ? "i32" : "i64";

@@ -25,7 +25,7 @@ export function checkItems(count: number): void {
 
 /** Limits of a {@link LiftBudget}. */
 export interface LiftLimits {
-  /** The maximum size of all values that the host holds at a time, in bytes. */
+  /** The maximum size of all lifted values at a time, in bytes. */
   readonly memoryBytes: number;
   /** The maximum length of the values of one crossing, as a lower bound of their JSON text in bytes. */
   readonly textBytes: number;
@@ -39,14 +39,14 @@ export interface LiftLimits {
 export class LiftBudget {
   #limits: LiftLimits;
   #crossingBytes = 0;
-  #heldBytes = 0;
+  #reservedBytes = 0;
   #textBytes = 0;
 
   constructor(limits: LiftLimits) {
     this.#limits = limits;
   }
 
-  /** Starts a call with new limits. Data that the host still holds stays charged. */
+  /** Starts a call with new limits. Reserved data stays charged. */
   allow(limits: LiftLimits): void {
     this.#limits = limits;
     this.#crossingBytes = 0;
@@ -77,7 +77,7 @@ export class LiftBudget {
    */
   charge(bytes: number, textBytes = 0): void {
     this.#crossingBytes += bytes;
-    if (this.#crossingBytes + this.#heldBytes > this.#limits.memoryBytes) {
+    if (this.#crossingBytes + this.#reservedBytes > this.#limits.memoryBytes) {
       throw new LiftBudgetError("memoryBytes");
     }
     this.#textBytes += textBytes;
@@ -85,24 +85,24 @@ export class LiftBudget {
   }
 
   /**
-   * Charges data that the host holds beyond the crossing, until it is released.
+   * Charges data that outlives the crossing, until it is released.
    *
    * @throws {LiftBudgetError} if the memory limit is exceeded.
    */
-  hold(bytes: number): void {
-    this.#heldBytes += bytes;
+  reserve(bytes: number): void {
+    this.#reservedBytes += bytes;
     this.charge(0);
   }
 
-  /** Returns the charge for data that the host no longer holds. */
+  /** Releases reserved bytes. */
   release(bytes: number): void {
-    this.#heldBytes -= bytes;
+    this.#reservedBytes -= bytes;
   }
 
-  /** Returns the charges for everything, because the instance and its resources are gone. */
+  /** Releases everything, because the instance and its resources are gone. */
   reset(): void {
     this.#crossingBytes = 0;
-    this.#heldBytes = 0;
+    this.#reservedBytes = 0;
   }
 }
 

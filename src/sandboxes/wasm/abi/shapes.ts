@@ -128,11 +128,11 @@ function knownCase(index: number): number {
 }
 
 /**
- * Returns the representation of a handle. An owned handle is removed from the component; a borrowed one is lent until
- * the call returns.
+ * Returns the representation of a handle. An owned handle is removed from the component; for `borrow`, the
+ * call borrows it until it returns.
  *
- * @throws {AbiError} if the handle does not exist or has another resource type, or an owned handle is needed and this
- *   one is borrowed or lent.
+ * @throws {AbiError} if the handle does not exist or has another resource type, or an owned handle is needed
+ *   and this one is borrowed or in use by another call.
  */
 export function liftHandle(
   { handles }: MemoryAccess,
@@ -141,7 +141,7 @@ export function liftHandle(
   resource: ResourceType,
 ): ComponentValue {
   const representation =
-    kind === "borrow" ? handles.lend(index, resource) : handles.giveAway(index, resource);
+    kind === "borrow" ? handles.borrow(index, resource) : handles.giveAway(index, resource);
   return representation as ComponentValue;
 }
 

@@ -43,7 +43,7 @@ function countTypes(digest: string, types: number): void {
   typesOfProcess += types;
 }
 
-/** A component prepared for a memory cap, and the key under which threads keep it. */
+/** A component prepared for a memory cap, and the key under which threads cache it. */
 export interface CappedComponent {
   readonly key: string;
   readonly artifact: WasmArtifact;
@@ -179,7 +179,7 @@ export class Component {
       initialBytes: this.initialBytes,
       objectBytes: objectBytes(this.#modules),
       startsAtOnce,
-      // What jco's code keeps cannot be restored.
+      // The state of jco's code cannot be restored.
       isRestorable: globals !== undefined && this.#jco === undefined,
       jco: this.#jco,
     };

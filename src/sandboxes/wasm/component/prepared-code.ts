@@ -79,7 +79,10 @@ export interface PreparedCode {
   readonly cores: readonly InterruptibleModule[];
   /** Whether creating an instance takes negligible time. */
   readonly startsAtOnce: boolean;
-  /** For each module, the globals to restore besides the memories; `undefined` if an instance cannot be restored. */
+  /**
+   * For each module, the globals to restore in addition to the memories; `undefined` if an instance cannot be
+   * restored.
+   */
   readonly globals: ReadonlyMap<number, readonly number[]> | undefined;
 }
 
@@ -132,9 +135,9 @@ export function startsAtOnce({ start, code, importedFunctions }: StartingModule)
 }
 
 /**
- * Finds what the code of a core module can change in an instance besides memories: returns the indices of its own
- * mutable globals, which must all be numbers. The state of an instance consists only of memories, globals, tables and
- * segments (section 4.2.5).
+ * Finds what the code of a core module can change in an instance, apart from memories: returns the indices of
+ * its own mutable globals, which must all be numbers. The state of an instance consists only of memories,
+ * globals, tables and segments (section 4.2.5).
  *
  * @returns `undefined` if it can change more than that.
  * @throws {ToolPreparationError} if its code has instructions that are not supported.

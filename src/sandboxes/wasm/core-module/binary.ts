@@ -273,10 +273,10 @@ const NO_ITEMS = Uint8Array.of(0);
 /**
  * Changes sections of a core module.
  *
- * @param replace Returns the parts that replace a section, none to remove it, or `undefined` to keep it. Custom sections
- *   without a meaning here are not asked about.
+ * @param replace Returns the parts that replace a section, an empty list to remove it, or `undefined` to keep
+ *   it. Not called for custom sections without a meaning here.
  * @param append Items to append, by the section's id. A missing section is added.
- * @param last Returns what goes behind everything.
+ * @param last Returns the parts to append at the end.
  */
 export function changeSections(
   binary: Uint8Array,

@@ -152,7 +152,10 @@ export function canGrow({ minElements, maxElements }: TableCap): boolean {
   return maxElements > minElements;
 }
 
-/** Returns what V8 takes for all core instances besides their memories and tables, as far as it counts, in bytes. */
+/**
+ * Returns the bytes that V8 allocates for all core instances without their memories and tables, as far as
+ * they count.
+ */
 export function objectBytes(modules: readonly InstantiatedModule[]): number {
   const bytes = modules.reduce((sum, { module, instances }) => sum + module.objectBytes * instances, 0);
   return Math.max(0, bytes - FREE_OBJECT_BYTES);

@@ -69,7 +69,7 @@ export interface CoreModule {
   /** The size of the definitions in bytes, which are read one by one, and their number. */
   readonly definitionBytes: number;
   readonly definitions: number;
-  /** What V8 takes for an instance besides its memories and tables, in bytes. */
+  /** The bytes that V8 allocates for an instance without its memories and tables. */
   readonly objectBytes: number;
   /** The size of the initialisers that V8 evaluates for each instance without interruption; without plain data. */
   readonly initialiserBytes: number;
@@ -86,9 +86,9 @@ interface InstanceParts {
 }
 
 /**
- * Returns what V8 takes for an instance besides its memories and tables, as measured with V8 14.6: references to all of
- * its functions, a function in JavaScript for each one that it exports or imports, an object for each one that is in a
- * table, and its segments of elements.
+ * Returns the bytes that V8 allocates for an instance without its memories and tables, as measured with V8
+ * 14.6: references to all of its functions, a function in JavaScript for each one that it exports or imports,
+ * an object for each one that is in a table, and its segments of elements.
  */
 function bytesOfObjects({
   functions,
@@ -291,7 +291,7 @@ function longestName(body: Uint8Array): number {
       }
     }
   } catch {
-    // V8 ignores the rest, too.
+    // V8 ignores the remainder, too.
   }
   return longest;
 }

@@ -214,7 +214,7 @@ export class InstructionReader {
     }
   }
 
-  /** An index is a signed number that is not negative. The others stand for a type in one byte, or for none. */
+  /** A non-negative signed number is an index. Negative ones stand for a type in one byte, or for no type. */
   #blockType(): void {
     const first = this.#peek();
     this.#second = first === EMPTY_BLOCK ? NO_RESULT : ONE_RESULT;

@@ -21,7 +21,7 @@ export function isGuestCall(type: FunctionType): boolean {
   return functionText(type) === CALL_TYPE;
 }
 
-/** What a tool receives besides its input: the record `call-context`. */
+/** What a tool receives in addition to its input: the record `call-context`. */
 export interface CallContext {
   readonly callId: string;
   readonly wallTimeMs: number | undefined;

@@ -29,8 +29,8 @@ const KNOWN_CODES: ReadonlySet<string> = new Set([
 const NO_CHANGES: FileChanges = Object.freeze({ writtenBytes: 0, hasChangedFiles: false });
 
 /**
- * Provides everything that one instance can import. It lives as long as the instance, which holds its resources, and
- * acts for the call that the instance currently runs.
+ * Provides everything that one instance can import. It lives as long as the instance, which owns its
+ * resources, and acts for the call that the instance currently runs.
  */
 export class InstanceHost implements Disposable {
   readonly #grant: WasiGrant;
@@ -43,7 +43,7 @@ export class InstanceHost implements Disposable {
 
   /**
    * @param netBytes The maximum size of all request and response bodies of one call.
-   * @param memory Is charged for what the component's resources hold.
+   * @param memory Is charged for the memory of the component's resources.
    * @param call The first call.
    */
   constructor(grant: WasiGrant, netBytes: number, memory: LiftBudget, call: CurrentCall) {

@@ -95,7 +95,7 @@ function findFunction(
   }
 }
 
-/** Returns a method that the host defined for components, and none that all objects and functions inherit. */
+/** Returns a method that the host defined for components, not one that all objects and functions inherit. */
 function ownMethod(owner: object, name: string): HostFunction | undefined {
   if (name === "constructor" || !Object.hasOwn(owner, name)) return undefined;
   const method: unknown = Reflect.get(owner, name);

@@ -103,8 +103,8 @@ const PASS_ON = Uint8Array.of(
 let passOn: WebAssembly.Module | undefined;
 
 /**
- * What exceptions of one instance of a component take. Code can keep any number of them, in tables and on the stack. As V8
- * does not say what it takes for them, the growth of the thread's heap counts.
+ * The memory of the exceptions of one component instance. Code can store any number of them, in tables and on
+ * the stack. As V8 does not report their size, the growth of the thread's heap counts.
  */
 export class ThrownMemory {
   readonly #limit: () => number;
@@ -144,7 +144,7 @@ export class ThrownMemory {
     this.#thrown = 0;
   }
 
-  /** Returns how many bytes of exceptions the core instance may throw next; 0 if none. */
+  /** Returns how many bytes of exceptions the core instance may throw next. */
   #next(): number {
     this.#thrown += SLICE_BYTES;
     if (this.#baseline === undefined) {

@@ -167,7 +167,7 @@ export class EditedBytes {
     this.#at = to;
   }
 
-  /** Takes the rest of the original, and returns everything in parts. */
+  /** Copies the remainder of the original, and returns everything in parts. */
   finish(): readonly Uint8Array[] {
     this.#append(this.#original.subarray(this.#at));
     this.#at = this.#original.length;
@@ -189,7 +189,7 @@ export class EditedBytes {
     this.#used += bytes.length;
   }
 
-  /** What is copied next goes to the rest of the chunk. */
+  /** Further copies use the remainder of the chunk. */
   #endChunk(): void {
     if (this.#used > 0) this.#parts.push(this.#chunk.subarray(0, this.#used));
     this.#chunk = this.#chunk.subarray(this.#used);

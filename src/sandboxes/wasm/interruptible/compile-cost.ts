@@ -152,7 +152,7 @@ export class CompileCost {
     this.#height += results;
   }
 
-  /** Code that cannot be reached may take more values than there are, but none from outside its block. */
+  /** Unreachable code may pop more values than there are, but not from outside its block. */
   #move(change: number): void {
     this.#height = Math.max(this.#height + change, this.#bases.at(-1) ?? 0);
   }

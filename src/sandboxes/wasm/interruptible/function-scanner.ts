@@ -103,7 +103,7 @@ const WITH_ONE_INDEX: readonly number[] = [
 /** What is needed of a core module. */
 type ScannedModule = Pick<CoreModule, "importedFunctions" | "types" | "functionTypes" | "tags" | "dataBytes">;
 
-/** Finds what has to change in functions, so that none runs for long without a chance to interrupt it. */
+/** Finds the edits of functions that are needed so that V8 can interrupt each of them soon. */
 export class FunctionScanner {
   readonly #module: ScannedModule;
   readonly #helpers: Helpers;
@@ -195,7 +195,7 @@ export class FunctionScanner {
     return this.#module.types[this.#module.functionTypes[index] ?? -1]?.parameters ?? 0;
   }
 
-  /** Declares one more variable of type `i32`, behind all others. */
+  /** Declares one more variable of type `i32`, after all other variables. */
   #addLocal(start: number, end: number, entry: number): readonly Edit[] {
     this.#reader.moveTo(start, end);
     const groups = this.#reader.localGroups();

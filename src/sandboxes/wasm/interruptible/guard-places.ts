@@ -16,7 +16,7 @@ const QUICK_LOOP_LOADS = 1;
 /** And writes it so often. */
 const QUICK_LOOP_STORES = 2;
 
-/** And only so many in each function: V8 may interrupt none of them. */
+/** The limit for each function, since V8 may not interrupt any of them. */
 const QUICK_LOOPS = 16;
 
 /** The codes of instructions that read memory, and of those that write it. */
@@ -36,13 +36,14 @@ const NO_LOOP = 0;
 /**
  * Finds the places where a function needs guards.
  *
- * V8's optimising compiler does not look for an interrupt at the entry of a function that calls no others, nor in
- * innermost loops with a constant count below 5,000. Its other compiler looks in a loop only after about 13,000,000
- * bytes of machine code. A loop that is not optimised could therefore call an optimised function for minutes, or read
- * memory for a second.
+ * V8's optimising compiler does not look for an interrupt at the entry of a function that calls no others,
+ * nor in innermost loops with a constant count below 5,000. Its other compiler looks in a loop only after
+ * about 13,000,000 bytes of machine code. A loop that is not optimised could therefore call an optimised
+ * function for minutes, or read memory for a second.
  *
- * A guard counts as a call, but takes no longer than a few other instructions. One is at the entry of each function,
- * and one that counts rounds in each loop. Small loops have none: it would double their time.
+ * A guard counts as a call, but takes no longer than a few other instructions. One is at the entry of each
+ * function, and one that counts iterations in each loop. Small loops have no guard, which would double their
+ * time.
  */
 export class GuardPlaces {
   readonly #loops: LoopPlace[] = [];

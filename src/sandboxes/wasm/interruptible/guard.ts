@@ -30,9 +30,9 @@ export interface Guard {
 }
 
 /**
- * Calls the guard if a global is not 0, which never happens. V8 looks for an interrupt when a function is entered, but
- * leaves that out of optimised functions without calls. A tail call does not count as one. V8 cannot tell that the
- * global stays 0.
+ * Calls the guard if a global is not 0, which never happens. V8 looks for an interrupt when a function is
+ * entered, but leaves that out of optimised functions without calls. A tail call does not count as one. V8
+ * cannot know that the global stays 0.
  */
 export function guardCall({ function: guard, global }: Guard): Code {
   return [...globalGet(global), OP.if, OP.noResult, ...call(guard), OP.end];

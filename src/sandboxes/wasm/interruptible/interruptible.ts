@@ -42,7 +42,7 @@ export interface InterruptibleModule {
   readonly growsTables: boolean;
   /** Whether V8 may take long to compile its code. */
   readonly isSlow: boolean;
-  /** The global for the function that decides on exceptions; `undefined` if its code throws none. */
+  /** The global for the function that decides on exceptions; `undefined` if its code throws no exceptions. */
   readonly exceptionGlobal: number | undefined;
 }
 
@@ -50,19 +50,20 @@ export interface InterruptibleModule {
 const MAX_CODE_BYTES = 16 * 1_024 * 1_024;
 
 /**
- * Rewrites a core module so that the end of its thread takes effect soon, whatever runs. V8 looks for an interrupt in
- * loops and where functions are entered, but a loop of bulk instructions counts as next to nothing, straight code as
- * nothing, and an optimised function that calls no others does not look at all.
+ * Rewrites a core module so that the end of its thread takes effect soon, whatever runs. V8 looks for an
+ * interrupt in loops and where functions are entered, but a loop of bulk instructions counts as next to
+ * nothing, straight code as nothing, and an optimised function that calls no others does not look at all.
  *
  * - Bulk instructions that can be long become calls of helpers, which split them: `helpers.ts`.
- * - Functions, loops and tail calls get a guard, which is a call that hardly ever happens: `guard.ts`, `guard-places.ts`.
+ * - Functions, loops and tail calls get a guard, which is a call that hardly ever happens: `guard.ts`,
+ *   `guard-places.ts`.
  * - Functions that take long to compile are refused: `function-bounds.ts`.
  *
  * Exceptions are counted before they are thrown: `exceptions.ts`.
  *
  * Types, functions and globals are appended, so that no index changes.
  *
- * @param module What was read of it.
+ * @param module The parsed module.
  * @throws {ToolPreparationError} if it has instructions that are not supported, or takes too long to compile.
  */
 export async function makeInterruptible(

@@ -69,7 +69,7 @@ const MAX_SPARES = 4;
 const MAX_SPARE_BYTES = 16 * 1_024 * 1_024;
 
 /** The maximum number of instances that are retained for their owners' next calls. */
-const MAX_KEPT = 8;
+const MAX_RETAINED = 8;
 
 /** Idle instances are evicted after this. */
 const MAX_IDLE_MS = 60_000;
@@ -77,15 +77,15 @@ const MAX_IDLE_MS = 60_000;
 /** After this many consecutive calls that grew a memory, no image is retained, as the next call probably grows it too. */
 const MAX_GROWN = 3;
 
-interface Kept {
+interface RetainedGuest {
   readonly guest: Guest;
-  readonly keptAt: number;
+  readonly retainedAt: number;
 }
 
 /** A thread's component instances that are ready for later calls. */
 class GuestPool {
   readonly #spares = new Map<WasmArtifact, Guest>();
-  readonly #kept = new Map<string, Kept>();
+  readonly #retained = new Map<string, RetainedGuest>();
   /** How many consecutive instances could not be restored because their memory had grown. */
   readonly #grown = new WeakMap<WasmArtifact, number>();
 
@@ -99,27 +99,27 @@ class GuestPool {
   /** Returns the instance that was retained for an owner. */
   takeRetained(owner: string): Guest | undefined {
     // The oldest come first. This cannot be a timer, because a thread without work is blocked.
-    for (const [each, { keptAt }] of this.#kept) {
-      if (performance.now() - keptAt <= MAX_IDLE_MS) break;
+    for (const [each, { retainedAt }] of this.#retained) {
+      if (performance.now() - retainedAt <= MAX_IDLE_MS) break;
       this.#drop(each);
     }
-    const kept = this.#kept.get(owner);
-    this.#kept.delete(owner);
-    return kept?.guest;
+    const retained = this.#retained.get(owner);
+    this.#retained.delete(owner);
+    return retained?.guest;
   }
 
-  /** Keeps an instance for the next call of its owner. */
-  keep(owner: string, guest: Guest): void {
-    this.#kept.set(owner, { guest, keptAt: performance.now() });
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MAX_KEPT) break;
+  /** Retains an instance for the next call of its owner. */
+  retain(owner: string, guest: Guest): void {
+    this.#retained.set(owner, { guest, retainedAt: performance.now() });
+    for (const oldest of this.#retained.keys()) {
+      if (this.#retained.size <= MAX_RETAINED) break;
       this.#drop(oldest);
     }
   }
 
   #drop(owner: string): void {
-    this.#kept.get(owner)?.guest[Symbol.dispose]();
-    this.#kept.delete(owner);
+    this.#retained.get(owner)?.guest[Symbol.dispose]();
+    this.#retained.delete(owner);
   }
 
   /**
@@ -170,8 +170,8 @@ const guests = new GuestPool();
 export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer {
   thread.markStarted();
   const artifact = thread.artifact as WasmArtifact;
-  const kept = task.owner === undefined ? undefined : guests.takeRetained(task.owner);
-  const guest = kept ?? guests.takeFresh(artifact);
+  const retained = task.owner === undefined ? undefined : guests.takeRetained(task.owner);
+  const guest = retained ?? guests.takeFresh(artifact);
   const call = new CurrentCall(task, thread);
   takeGuardedFiles(task.guarded);
   const { grant: wasi, netBytes, memoryBytes: cap, outputBytes = Number.POSITIVE_INFINITY } = task;
@@ -181,16 +181,16 @@ export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAns
   const files = guest.end();
   const { memoryBytes, isAtMemoryCap: atMemoryCap, isIntact } = guest.instance;
   const mayStay = isIntact && !atMemoryCap && (end.status === "returned" || end.status === "tool-error");
-  if (task.owner !== undefined && mayStay) guests.keep(task.owner, guest);
+  if (task.owner !== undefined && mayStay) guests.retain(task.owner, guest);
   else guest[Symbol.dispose]();
   if (task.owner === undefined) {
     thread.afterwards(() => {
-      const isKept = guests.prepareSpare(artifact, guest);
-      if (!isKept) thread.discard(memoryBytes);
+      const isReady = guests.prepareSpare(artifact, guest);
+      if (!isReady) thread.discard(memoryBytes);
     });
   } else if (!mayStay) thread.discard(memoryBytes);
   const logLines = task.logLines - call.log.left.lines;
-  return { ...end, ...files, memoryBytes, atMemoryCap, logLines, isReused: kept !== undefined };
+  return { ...end, ...files, memoryBytes, atMemoryCap, logLines, isReused: retained !== undefined };
 }
 
 function callTool({ instance }: Guest, { plan }: WasmArtifact, task: WasmTask): WasmEnd {

@@ -130,9 +130,11 @@ interface DescribedTool {
 const LIMITS = Object.freeze({ wallTimeMs: 5_000, outputBytes: 1_024 * 1_024 });
 
 /**
- * Calls `describe` of a component of the world `sandgate:tool`, in the sandbox and without capabilities besides its engine.
+ * Calls `describe` of a component of the world `sandgate:tool`, in the sandbox and without capabilities other
+ * than its engine.
  *
- * @throws {ToolPreparationError} if the call fails. The message includes the last lines that the component logged.
+ * @throws {ToolPreparationError} if the call fails. The message includes the last lines that the component
+ *   logged.
  */
 async function describedTools(
   implementation: WasmImplementation,

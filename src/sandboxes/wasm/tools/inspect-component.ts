@@ -25,7 +25,10 @@ export type InspectedExport = {
 export interface InspectedImport {
   /** The interface's name, without its version. */
   readonly name: string;
-  /** The capability that using it requires; `none` if it requires none, `ungrantable` if no grant can give it. */
+  /**
+   * The capability that its use requires; `none` if it needs no capability, `ungrantable` if no grant can
+   * permit it.
+   */
   readonly needs: ImportAuthority;
 }
 

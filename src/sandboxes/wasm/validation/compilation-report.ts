@@ -64,7 +64,7 @@ export class CompilationReport {
     this.#rest = this.#rest.slice(0, start) + this.#rest.slice(end + 1);
   }
 
-  /** Says which code of the component takes too much memory; `undefined` if none does. */
+  /** Says which code of the component takes too much memory; `undefined` if no code does. */
   memoryProblem(): string | undefined {
     if (this.#largestBytes > MAX_FUNCTION_BYTES) {
       return `compiling one of its functions takes more than ${MAX_FUNCTION_BYTES} bytes of memory`;

@@ -15,7 +15,7 @@ interface ChildOptions {
   readonly signal: AbortSignal;
   /** What the child gets after the path of `resource-watch.ts` and {@link MAX_CPU_MS}. Default: nothing. */
   readonly args?: readonly string[];
-  /** Folders that it can read besides its own code. Default: none. */
+  /** Folders that it can read in addition to its own code. Default: none. */
   readonly readable?: readonly string[];
 }
 

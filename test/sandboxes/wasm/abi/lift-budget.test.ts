@@ -102,7 +102,7 @@ describe("a lift budget", () => {
             budget.release(Math.min(bytes, held));
             held -= Math.min(bytes, held);
           } else {
-            const act = (): void => (kind === "hold" ? budget.hold(bytes) : budget.charge(bytes));
+            const act = (): void => (kind === "hold" ? budget.reserve(bytes) : budget.charge(bytes));
             if (used + held + bytes > 100) {
               expect(act).toThrow(LiftBudgetError);
               return;

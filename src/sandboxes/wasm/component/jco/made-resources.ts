@@ -36,7 +36,10 @@ export function functionsWithMadeResources(exports: Functions): Functions {
 
 type Makers = ReadonlyMap<ResourceType, readonly Case[]>;
 
-/** The functions of an interface that return a resource and take none, by resource, as cases with their parameters. */
+/**
+ * The functions of an interface that return a resource and have no resource as a parameter, by resource, as
+ * cases with their parameters.
+ */
 function makersIn(exports: Functions, interfaceName: string): Makers {
   const makers = new Map<ResourceType, Case[]>();
   for (const [name, { type }] of exports) {

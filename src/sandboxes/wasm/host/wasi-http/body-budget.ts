@@ -1,6 +1,6 @@
 import type { LiftBudget } from "../../abi/lift-budget.ts";
 
-/** Memory that the host holds for one resource of a component. It counts against the memory limit of the call. */
+/** Memory of the host for one resource of a component. It counts against the memory limit of the call. */
 export class ReservedMemory {
   readonly #budget: LiftBudget;
   #bytes = 0;
@@ -11,11 +11,11 @@ export class ReservedMemory {
 
   /** @throws {LiftBudgetError} if the memory limit is exceeded. */
   add(bytes: number): void {
-    this.#budget.hold(bytes);
+    this.#budget.reserve(bytes);
     this.#bytes += bytes;
   }
 
-  /** The resource no longer holds anything. */
+  /** Releases everything that was reserved. */
   free(): void {
     this.#budget.release(this.#bytes);
     this.#bytes = 0;
@@ -28,13 +28,13 @@ export class BodyBudgetError extends Error {
 }
 
 /**
- * Limits how many bytes of bodies the host holds for a call. Bodies are outside the component's memories, so no other
- * limit counts them. They are released when the call ends, even if its instance is retained.
+ * Limits how many bytes of bodies the host buffers for a call. Bodies are outside the component's memories,
+ * so no other limit counts them. They are released when the call ends, even if its instance is retained.
  */
 export class BodyBudget {
   readonly #allowedBytes: number;
   #leftBytes: number;
-  #held: (() => void)[] = [];
+  #releases: (() => void)[] = [];
 
   /** @param allowedBytes The limit for each call. */
   constructor(allowedBytes: number) {
@@ -42,7 +42,7 @@ export class BodyBudget {
     this.#leftBytes = allowedBytes;
   }
 
-  /** @throws {BodyBudgetError} if the bytes exceed the rest of the budget. */
+  /** @throws {BodyBudgetError} if the bytes exceed the remaining budget. */
   charge(bytes: number): void {
     if (bytes > this.#leftBytes) throw new BodyBudgetError();
     this.#leftBytes -= bytes;
@@ -52,15 +52,15 @@ export class BodyBudget {
     return this.#leftBytes;
   }
 
-  /** @param letGo Releases a body. Called when its call has ended. */
-  hold(letGo: () => void): void {
-    this.#held.push(letGo);
+  /** @param release Releases a body. Called when its call has ended. */
+  onEnd(release: () => void): void {
+    this.#releases.push(release);
   }
 
   /** Starts another call, and releases the bodies of the previous one. */
   refill(): void {
-    for (const letGo of this.#held) letGo();
-    this.#held = [];
+    for (const release of this.#releases) release();
+    this.#releases = [];
     this.#leftBytes = this.#allowedBytes;
   }
 }

@@ -7,7 +7,7 @@ import { ReservedMemory } from "./body-budget.ts";
 /** The maximum length of a header name, in characters. */
 const MAX_NAME_LENGTH = 256;
 
-/** The size of a header in V8's heap besides its characters, in bytes. */
+/** The size of a header in V8's heap without its characters, in bytes. */
 const FIELD_BYTES = 160;
 
 /** A header as the component or the response has it, with the value decoded as Latin-1. */
@@ -38,17 +38,17 @@ export class Fields {
   }
 
   readonly #memory: LiftBudget;
-  readonly #held: ReservedMemory;
+  readonly #reserved: ReservedMemory;
   #fields: Field[] = [];
   #isFrozen = false;
 
   constructor(memory: LiftBudget) {
     this.#memory = memory;
-    this.#held = new ReservedMemory(memory);
+    this.#reserved = new ReservedMemory(memory);
   }
 
   [Symbol.dispose](): void {
-    this.#held.free();
+    this.#reserved.free();
   }
 
   static fromList(memory: LiftBudget, entries: readonly (readonly [string, Uint8Array])[]): Fields {
@@ -94,11 +94,11 @@ export class Fields {
   #remove(lower: string): void {
     const left = this.#fields.filter(([other]) => other.toLowerCase() !== lower);
     this.#fields = [];
-    this.#held.free();
+    this.#reserved.free();
     this.#add(left);
   }
   #add(fields: readonly Field[]): void {
-    this.#held.add(fields.reduce((sum, field) => sum + sizeOf(field), 0));
+    this.#reserved.add(fields.reduce((sum, field) => sum + sizeOf(field), 0));
     for (const field of fields) this.#fields.push(field);
   }
   #change(): void {
@@ -116,7 +116,7 @@ export function freezeFields(fields: Fields): void {
   freeze(fields);
 }
 
-/** Returns immutable fields that share the data of others, which must be immutable too. */
+/** Returns immutable fields that share the data of other fields, which must be immutable too. */
 export function sharedFields(fields: Fields): Fields {
   return share(fields);
 }

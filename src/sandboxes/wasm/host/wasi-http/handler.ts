@@ -192,16 +192,16 @@ export class IncomingResponse {
   readonly #headers: Fields;
   #body: IncomingBody | undefined;
 
-  /** @throws {BodyBudgetError} if the body exceeds the rest of the budget. */
+  /** @throws {BodyBudgetError} if the body exceeds the remaining budget. */
   constructor({ status, headers, body }: HttpReply<string>, budget: BodyBudget, memory: LiftBudget) {
     this.#status = status;
     this.#headers = receivedFields(memory, headers);
     budget.charge(Buffer.byteLength(body, "base64"));
-    const held: UnreadBody = { left: Buffer.from(body, "base64") };
-    budget.hold(() => {
-      held.left = undefined;
+    const unread: UnreadBody = { left: Buffer.from(body, "base64") };
+    budget.onEnd(() => {
+      unread.left = undefined;
     });
-    this.#body = new IncomingBody(held);
+    this.#body = new IncomingBody(unread);
   }
 
   status(): number {
@@ -225,32 +225,32 @@ interface UnreadBody {
 
 /** The resource `incoming-body` of `wasi:http/types`. */
 export class IncomingBody {
-  #held: UnreadBody | undefined;
+  #unread: UnreadBody | undefined;
 
-  constructor(held: UnreadBody) {
-    this.#held = held;
+  constructor(unread: UnreadBody) {
+    this.#unread = unread;
   }
 
   stream(): InputStream {
-    const held = this.#held;
-    if (held === undefined) throw undefined;
-    this.#held = undefined;
+    const unread = this.#unread;
+    if (unread === undefined) throw undefined;
+    this.#unread = undefined;
     return InputStream.from((maxBytes) => {
-      if (held.left === undefined) {
+      if (unread.left === undefined) {
         throw {
           tag: "last-operation-failed",
           val: new IoError("the call that received this body has ended"),
         };
       }
-      if (held.left.length === 0) return undefined;
-      const bytes = new Uint8Array(held.left.subarray(0, maxBytes));
-      held.left = held.left.subarray(bytes.length);
+      if (unread.left.length === 0) return undefined;
+      const bytes = new Uint8Array(unread.left.subarray(0, maxBytes));
+      unread.left = unread.left.subarray(bytes.length);
       return bytes;
     });
   }
 
   static finish(body: IncomingBody): FutureTrailers {
-    body.#held = undefined;
+    body.#unread = undefined;
     return new FutureTrailers();
   }
 }

@@ -5,7 +5,7 @@ import { IoError, OutputStream } from "../wasi/streams.ts";
 import { type BodyBudget, BodyBudgetError, ReservedMemory } from "./body-budget.ts";
 import { type Field, type Fields, freezeFields, readFields, sharedFields } from "./fields.ts";
 
-/** The size of a chunk besides its bytes, in V8's heap. */
+/** The size of a chunk in V8's heap without its bytes. */
 const CHUNK_BYTES = 320;
 
 // Not a public method, because a component could call it by name.
@@ -23,7 +23,7 @@ export class OutgoingBody {
   }
 
   readonly #budget: BodyBudget;
-  readonly #held: ReservedMemory;
+  readonly #reserved: ReservedMemory;
   #chunks: Uint8Array[] = [];
   #isTaken = false;
   #isFinished = false;
@@ -32,13 +32,13 @@ export class OutgoingBody {
 
   constructor(budget: BodyBudget, memory: LiftBudget) {
     this.#budget = budget;
-    this.#held = new ReservedMemory(memory);
+    this.#reserved = new ReservedMemory(memory);
   }
 
   write(): OutputStream {
     if (this.#isTaken) throw undefined;
     this.#isTaken = true;
-    this.#budget.hold(() => {
+    this.#budget.onEnd(() => {
       this.#free();
       this.#isOver = true;
     });
@@ -47,7 +47,7 @@ export class OutgoingBody {
 
   #free(): void {
     this.#chunks = [];
-    this.#held.free();
+    this.#reserved.free();
   }
 
   #write(bytes: Uint8Array): void {
@@ -61,7 +61,7 @@ export class OutgoingBody {
       if (!(error instanceof BodyBudgetError)) throw error;
       throw { tag: "last-operation-failed", val: new IoError("the network limit has been reached") };
     }
-    this.#held.add(bytes.length + CHUNK_BYTES);
+    this.#reserved.add(bytes.length + CHUNK_BYTES);
     // Copies the bytes, because the component can change its memory.
     this.#chunks.push(Uint8Array.from(bytes));
   }
@@ -103,7 +103,7 @@ export class OutgoingRequest {
 
   readonly #budget: BodyBudget;
   readonly #memory: LiftBudget;
-  readonly #held: ReservedMemory;
+  readonly #reserved: ReservedMemory;
   readonly #headers: Fields;
   #method: TaggedValue = { tag: "get" };
   #scheme: TaggedValue | undefined;
@@ -115,7 +115,7 @@ export class OutgoingRequest {
     freezeFields(headers);
     this.#budget = budget;
     this.#memory = memory;
-    this.#held = new ReservedMemory(memory);
+    this.#reserved = new ReservedMemory(memory);
     this.#headers = headers;
   }
 
@@ -137,14 +137,14 @@ export class OutgoingRequest {
   setPathWithQuery(path: string | undefined): void {
     if (path !== undefined && path !== "" && !PATH.test(path)) throw undefined;
     this.#path = path;
-    this.#hold();
+    this.#reserve();
   }
   scheme(): TaggedValue | undefined {
     return this.#scheme;
   }
   setScheme(scheme: TaggedValue | undefined): void {
     this.#scheme = scheme;
-    this.#hold();
+    this.#reserve();
   }
   authority(): string | undefined {
     return this.#authority;
@@ -159,15 +159,15 @@ export class OutgoingRequest {
   }
 
   [Symbol.dispose](): void {
-    this.#held.free();
+    this.#reserved.free();
     this.#headers[Symbol.dispose]();
   }
 
-  /** The other parts are short. */
-  #hold(): void {
+  /** Reserves memory for the parts that can be long. */
+  #reserve(): void {
     const length = (this.#path ?? "").length + String(this.#scheme?.val ?? "").length;
-    this.#held.free();
-    this.#held.add(length * 2);
+    this.#reserved.free();
+    this.#reserved.add(length * 2);
   }
 
   #read(): RequestToSend | TaggedValue {

@@ -204,27 +204,27 @@ function toText(path: string): string {
   return path;
 }
 
-/** Returns a stream that reads a file from an offset. It keeps the file open if the descriptor is dropped. */
+/** Returns a stream that reads a file from an offset. The file stays open if the descriptor is dropped. */
 function readStream(file: WorkspaceFile, from: number): InputStream {
-  const held = file.share();
+  const shared = file.share();
   let offset = from;
   const read = (maxBytes: number): Uint8Array | undefined => {
-    const bytes = orStreamError(() => held.read(offset, maxBytes));
+    const bytes = orStreamError(() => shared.read(offset, maxBytes));
     offset += bytes.length;
     return bytes.length === 0 && maxBytes > 0 ? undefined : bytes;
   };
-  return InputStream.from(read, () => held.close());
+  return InputStream.from(read, () => shared.close());
 }
 
 /** Returns a stream that writes to a file from an offset. */
 function writeStream(file: WorkspaceFile, from: number): OutputStream {
-  const held = file.share();
+  const shared = file.share();
   let offset = from;
   const write = (bytes: Uint8Array): void => {
-    orStreamError(() => held.write(offset, bytes));
+    orStreamError(() => shared.write(offset, bytes));
     offset += bytes.length;
   };
-  return OutputStream.to(write, () => held.close());
+  return OutputStream.to(write, () => shared.close());
 }
 
 /** Returns a stream that appends to the current end of a file. */

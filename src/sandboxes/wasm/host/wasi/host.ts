@@ -69,7 +69,7 @@ export interface FileChanges {
   readonly writtenBytes: number;
   /** Whether the call may have changed, created or removed files. */
   readonly hasChangedFiles: boolean;
-  /** What it changed; absent if it may change none, or has not used any. */
+  /** Its changes of files; absent if it must not change files, or has not used any. */
   readonly changes?: Changes | undefined;
 }
 
@@ -100,7 +100,7 @@ export class WasiHost implements Disposable {
     return made;
   }
 
-  /** Returns the members of an interface that work for this call. The others are denied. */
+  /** Returns the members of an interface that are granted to this call. The other ones are denied. */
   #members(name: string): InterfaceMembers | undefined {
     const { clock, random, frozenClock } = this.#grant;
     switch (name) {

@@ -63,7 +63,7 @@ class BoundedSet extends Set<unknown> {
   }
 }
 
-/** Globals that the code has in place of others, because a component can make it put any number of values in them. */
+/** Bounded replacements of globals in which a component could make the code put any number of values. */
 const BOUNDED = { Map: BoundedMap, Set: BoundedSet, [APPEND]: append };
 
 /** A destructor runs when its resource is dropped, or not at all: no code runs outside of calls. */

@@ -41,7 +41,7 @@ export class JcoInstance implements ComponentCalls {
   readonly #budget: LiftBudget;
   readonly #memories: MemoryGauge;
   readonly #names: ReadonlyMap<ComponentFunction, string>;
-  /** The host's objects that the component may still hold. */
+  /** The host's objects that the component may still refer to. */
   readonly #resources = new Set<unknown>();
   /** The core instances that are still to be created. */
   readonly #awaited: number[];
@@ -76,7 +76,9 @@ export class JcoInstance implements ComponentCalls {
     ) as Members;
   }
 
-  /** Memory is divided among the instances that were counted in the code, so there must be no others. */
+  /**
+   * Memory is divided among the instances that were counted in the code, so there must be no further ones.
+   */
   #instantiate(module: WebAssembly.Module, imports: WebAssembly.Imports): WebAssembly.Instance {
     const at = this.#awaited.findIndex((index) => this.#artifact.cores[index]?.module === module);
     const core = this.#artifact.cores[this.#awaited.splice(at, 1)[0] ?? -1];
@@ -90,7 +92,7 @@ export class JcoInstance implements ComponentCalls {
     this.#throwIfEnded();
     try {
       const value = callHost(this.#host, callee, args);
-      if (callee.type.result !== undefined) this.#keep(callee.type.result, value);
+      if (callee.type.result !== undefined) this.#track(callee.type.result, value);
       return value;
     } catch (thrown) {
       this.#ended ??= { by: thrown };
@@ -102,8 +104,8 @@ export class JcoInstance implements ComponentCalls {
     }
   }
 
-  /** Keeps the resources that are in a value, to be disposed with the instance. */
-  #keep(type: ValueType, value: ComponentValue): void {
+  /** Records the resources in a value, to dispose them with the instance. */
+  #track(type: ValueType, value: ComponentValue): void {
     toJco(type, value, (_, resource) => {
       this.#resources.add(resource);
       return resource;
