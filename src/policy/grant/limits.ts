@@ -48,21 +48,24 @@ export interface ResourceLimits {
 /** The name of a limit. */
 export type LimitName = keyof ResourceLimits;
 
+/** The unit of each limit. Their order is that of lists of limits. */
+const UNITS: Readonly<Record<LimitName, "ms" | "bytes" | "count">> = {
+  wallTimeMs: "ms",
+  memoryBytes: "bytes",
+  outputBytes: "bytes",
+  stackBytes: "bytes",
+  logLines: "count",
+  nestedCalls: "count",
+  fileBytes: "bytes",
+  netBytes: "bytes",
+  cpuMs: "ms",
+  processes: "count",
+  processMemoryBytes: "bytes",
+  waitTimeMs: "ms",
+};
+
 /** Every {@link LimitName}. */
-export const LIMIT_NAMES: readonly LimitName[] = Object.freeze([
-  "wallTimeMs",
-  "memoryBytes",
-  "outputBytes",
-  "stackBytes",
-  "logLines",
-  "nestedCalls",
-  "fileBytes",
-  "netBytes",
-  "cpuMs",
-  "processes",
-  "processMemoryBytes",
-  "waitTimeMs",
-]);
+export const LIMIT_NAMES: readonly LimitName[] = Object.freeze(Object.keys(UNITS) as LimitName[]);
 
 /** The longest wall time in ms: the longest delay of a Node.js timer (2^31 - 1). */
 export const MAX_WALL_TIME_MS: number = MAX_DELAY_MS;
@@ -111,10 +114,8 @@ export function firstLimitBesides(
   return undefined;
 }
 
-const COUNTS: readonly LimitName[] = ["logLines", "nestedCalls", "processes"];
-
 /** Formats a limit's value with its unit: `30s`, `64 MiB`, `100`. */
 export function formatLimit(name: LimitName, value: number): string {
-  if (name === "wallTimeMs" || name === "cpuMs" || name === "waitTimeMs") return formatDuration(value);
-  return COUNTS.includes(name) ? String(value) : formatBytes(value);
+  if (UNITS[name] === "ms") return formatDuration(value);
+  return UNITS[name] === "count" ? String(value) : formatBytes(value);
 }
