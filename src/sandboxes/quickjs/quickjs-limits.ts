@@ -2,7 +2,20 @@ import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../po
 import { MIN_MEMORY_BYTES } from "./engine/engine-binary.ts";
 
 /** A complete set of limits: each of them is enforced on every guest. */
-export type QuickJsLimits = Required<Omit<ResourceLimits, "cpuMs" | "processes" | "processMemoryBytes">>;
+export type QuickJsLimits = Required<
+  Pick<
+    ResourceLimits,
+    | "wallTimeMs"
+    | "memoryBytes"
+    | "outputBytes"
+    | "stackBytes"
+    | "logLines"
+    | "nestedCalls"
+    | "fileBytes"
+    | "netBytes"
+    | "waitTimeMs"
+  >
+>;
 
 /** How long a guest may take to notice its deadline before its thread is ended. */
 export const INTERRUPT_GRACE_MS = 50;

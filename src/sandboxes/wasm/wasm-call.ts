@@ -19,7 +19,10 @@ const MIB = 1_024 * 1_024;
 
 /** Default limits, for those that a grant does not set. All of them are enforced. */
 export const WASM_DEFAULTS: Required<
-  Omit<ResourceLimits, "stackBytes" | "cpuMs" | "processes" | "processMemoryBytes" | "waitTimeMs">
+  Pick<
+    ResourceLimits,
+    "wallTimeMs" | "memoryBytes" | "outputBytes" | "logLines" | "nestedCalls" | "fileBytes" | "netBytes"
+  >
 > = Object.freeze({
   wallTimeMs: 30_000,
   memoryBytes: 64 * MIB,
