@@ -111,7 +111,7 @@ export function checkOptions(options: SessionsOptions): Settings {
   refuseUnknown(options, NAMES, "openSessions");
   checkMembers(context);
   refuseUnknown(confirmations, CONFIRMATION_NAMES, "confirmations");
-  refuseUnknown(limits, LIMIT_NAMES, "limits");
+  refuseUnknown(limits, SESSION_LIMIT_NAMES, "limits");
   const { default: classes = {}, tools = {}, trustedWorkspaces = [], timeoutMs } = confirmations;
   const { trustedWorkspaceOverrides = {} } = confirmations;
   const { concurrency = DEFAULT_CONCURRENCY, perTool = {}, calls, callsPerTool = {} } = limits;
@@ -182,7 +182,7 @@ const CONFIRMATION_NAMES: OptionNames<ConfirmationOptions> = {
   trustedWorkspaceOverrides: true,
   timeoutMs: true,
 };
-const LIMIT_NAMES: OptionNames<SessionLimits> = {
+const SESSION_LIMIT_NAMES: OptionNames<SessionLimits> = {
   concurrency: true,
   perTool: true,
   calls: true,
