@@ -7,7 +7,6 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { RuleCapabilities } from "../grant/execution-grant.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
-import { WRITTEN_LIMITS } from "../grant/grant-shape.ts";
 import type { PolicySubject } from "../policy.ts";
 import { INVARIANTS, type Invariant, invariantFlaws } from "../proof/invariant.ts";
 import type { Proof } from "../proof/proof.ts";
@@ -29,7 +28,7 @@ import type { PolicyTool } from "./checked-rule.ts";
 import { invariantWarnings, proofProblems } from "./invariant-checks.ts";
 import type { LocatedPolicy } from "./located-policy.ts";
 import { checkAgainstTools } from "./tool-checks.ts";
-import { readLimits, type WrittenLimits } from "./written-limits.ts";
+import { readLimits, WRITTEN_LIMITS, type WrittenLimits } from "./written-limits.ts";
 
 let shape: Shape | undefined;
 
