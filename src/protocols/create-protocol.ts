@@ -41,7 +41,7 @@ const RESULTS: ReadonlySet<unknown> = new Set([
 
 const DATA_URL = /^data:([^;,]{1,64});base64,/;
 
-/** The shortest length that leaves room for a beginning and a digest. */
+/** The hexadecimal digits at the end of an id that replaces another one. */
 const DIGEST_LENGTH = 10;
 
 const TOOLS_NAMES: OptionNames<ToToolsOptions> = { strict: true, customTools: true };

@@ -34,6 +34,7 @@ export interface Demands {
   readonly description: number;
   /** Matches the ids of calls that it accepts. */
   readonly ids: RegExp;
+  /** The most characters of an id. With less than 12, `fittingId` has no room for its digest. */
   readonly idLength: number;
   /** Default: any number of images. */
   readonly images?: ImageLimits;

@@ -109,6 +109,12 @@ export const TERMINALS: Readonly<Record<Format, string | undefined>> = {
   bedrock: "messageStop",
 };
 
+/**
+ * The formats in whose streams pieces of calls may follow {@link TERMINALS}: only the end of the stream shows that a call has no
+ * arguments.
+ */
+export const LATE_PIECES: ReadonlySet<Format> = new Set<Format>(["openai"]);
+
 /** Returns what a stop reason says. A message without one is complete by itself, such as one from a conversation. */
 export function endingOf(format: Format, reason: string | undefined): Ending {
   if (reason === undefined) return "whole";

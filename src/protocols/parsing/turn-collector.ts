@@ -6,7 +6,7 @@ import { CallAssembly, type RawCall } from "./call-assembly.ts";
 import { checkCallCount } from "./limits.ts";
 import { OpaqueParts } from "./opaque-parts.ts";
 import { ProtocolError } from "./shape.ts";
-import { CALLING, endingOf, TERMINALS } from "./stop-reasons.ts";
+import { CALLING, endingOf, LATE_PIECES, TERMINALS } from "./stop-reasons.ts";
 import { contradiction } from "./values.ts";
 
 /** The problem of a call without arguments if the arguments of another call may belong to several calls. */
@@ -301,8 +301,7 @@ export class TurnCollector {
 
   /** Returns the calls that became certain since the last call of this method, in order. */
   take(): readonly TurnCall[] {
-    // Pieces may follow the finish reason of a chat: only its end shows that a call has no arguments.
-    const waits = this.#format === "openai" && !this.#hasEnded;
+    const waits = LATE_PIECES.has(this.#format) && !this.#hasEnded;
     const count = this.#ended.findIndex((call) => !call.check() || (waits && !call.hasArguments));
     const certain = this.#ended.splice(0, count === -1 ? this.#ended.length : count);
     return certain.map((call) => {

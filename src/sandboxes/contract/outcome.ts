@@ -33,7 +33,7 @@ export interface ResourceUse {
   readonly bytesUp?: number;
   /** Bytes that were received from the network, with everything that HTTP and TLS add. */
   readonly bytesDown?: number;
-  /** How many times an executor was asked to run it. */
+  /** How many requests an HTTP tool sent, redirects included, or how many times an executor was asked to run it. */
   readonly attempts?: number;
 }
 
