@@ -127,7 +127,7 @@ const LIST_ITEMS: Readonly<Partial<Record<Format, Test>>> = {
   google: isGoogleResponse,
 };
 
-/** Tests that identify the events of a format, to detect it and to refuse streams of others: at most one may match an event. */
+/** Tests that identify the events of a format: to detect it, and to refuse streams of other formats in `isEventOf`. */
 const EVENTS: Readonly<Record<Format, Test>> = {
   native: (event) =>
     MESSAGES.native(event) ||
