@@ -41,7 +41,7 @@ export interface UpperBound {
 }
 
 /**
- * Returns the grant with the first sandbox that both the policy and the bound accept; `undefined` if there is none.
+ * Returns the grant with the first sandbox that both the policy and the bound accept; `undefined` if none.
  *
  * @param accepted The sandboxes that the policy accepts, best first. Default: that of the grant.
  */

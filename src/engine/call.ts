@@ -94,7 +94,7 @@ interface InvalidArguments {
   readonly detail?: string;
 }
 
-/** Arguments to validate, or a text that tells the model why they cannot be parsed. */
+/** Arguments to validate, or a text for the model that says why they cannot be parsed. */
 type ParsedArguments = { readonly value: JsonValue } | { readonly problem: string };
 
 /**
@@ -148,7 +148,7 @@ function readProblems(returned: unknown): readonly string[] {
   throw new TypeError("the tool's validate did not return a list of strings");
 }
 
-/** Parses arguments that are text, and returns others unchanged. The value is deeply frozen. */
+/** Parses arguments that are text, and returns any other value unchanged. The result is deeply frozen. */
 export function parseArguments(args: JsonValue, duplicateKeys?: DuplicateKeys): ParsedArguments {
   if (typeof args !== "string") return { value: args };
   const parsed = parseJson(args, ARGUMENT_BOUNDS, duplicateKeys);

@@ -41,7 +41,7 @@ function withSteps<Argument extends UrlArgument>(argument: Argument): Pointed<Ar
   return { ...argument, steps: parsePointer(argument.argument) };
 }
 
-/** Returns what a policy is told of the paths of a call; `undefined` if it is not known where they lead. */
+/** Returns the paths of a call as its policy sees them; `undefined` if it is not known where they lead. */
 export function argumentPaths(declared: readonly DeclaredPath[]): readonly ArgumentPath[] | undefined {
   const known = declared.flatMap(({ argument, path, resolved }): readonly ArgumentPath[] => {
     if (resolved === undefined) return [];

@@ -23,8 +23,8 @@ export function toToolDefinition(tool: Tool<never, never>): ToolDefinition {
 }
 
 /**
- * The definition of a tool: everything that a model or a policy is told about it, and what its implementations are. Pins
- * and approvals name its digest, so that they do not hold for another definition.
+ * The definition of a tool: everything that a model or a policy knows about it, and its implementations. Pins and
+ * approvals name its digest, so that they do not apply to another definition.
  */
 export class ToolDefinitionDigest {
   readonly #tool: Tool<never, never>;
@@ -158,7 +158,7 @@ function addBelow(hash: Hash, directory: string, parent: string): void {
     let content: string | Uint8Array = "";
     if (status.isFile()) content = readFileSync(file);
     else if (status.isSymbolicLink()) content = readlinkSync(file);
-    // Lengths keep the parts of different entries apart.
+    // The lengths separate the parts of different entries.
     hash.update(JSON.stringify([path, status.mode, Buffer.byteLength(content)]));
     hash.update(content);
     if (status.isDirectory()) addBelow(hash, directory, `${path}/`);

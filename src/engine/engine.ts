@@ -112,8 +112,8 @@ async function dispatchCalls(
   const given = [...turn.calls];
   const calls = receiveCalls(given);
   const refused = given.map((call) => cutOff !== "run" && isCutOff(call));
-  const others = calls.filter((_, index) => !refused[index]);
-  const executions = (await dispatchEach(others, ctx, concurrency)).values();
+  const accepted = calls.filter((_, index) => !refused[index]);
+  const executions = (await dispatchEach(accepted, ctx, concurrency)).values();
   return calls.map((call, index) =>
     refused[index] ? refuseCall(call, ctx, cutOffRefusal()) : (executions.next().value ?? null),
   );

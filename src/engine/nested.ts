@@ -104,13 +104,12 @@ export interface Caller {
   readonly pause?: PauseWallTime | undefined;
   /** Lets the call outlive its process; `undefined` if it cannot. */
   readonly suspension?: CallSuspension | undefined;
-  /** Under what the nested call is claimed in `suspension`. */
+  /** How the nested call is claimed in `suspension`. */
   readonly claim?: NestedClaim;
-  /** Lets the call and its own callers outlive their process; `undefined` if none of them can. */
-  readonly keep?: (() => Promise<unknown>) | undefined;
+  /** Persists the call and its callers, so that they outlive the process; `undefined` if they cannot be. */
+  readonly persist?: (() => Promise<unknown>) | undefined;
 }
 
-/** How a call of a tool is claimed. */
 export interface NestedClaim {
   /** Counts the calls of the tool, from 1. */
   readonly number: number;
@@ -167,7 +166,7 @@ export function toolCaller(
       ...caller,
       limits,
       pause: pauseAll(pause, caller.parent),
-      keep: keepAll(options, caller.parent),
+      persist: persistAll(options, caller.parent),
       claim: { number, isAgain: again.isAgain },
     };
     const execution = await dispatch(call, { ...ctx, signal: signals }, nestedCaller);
@@ -180,18 +179,18 @@ export function toolCaller(
 
 const NEW = Object.freeze({ isAgain: false, isSuspended: false });
 
-/** Joins what lets a call outlive its process with the same of its callers: those above first. */
-function keepAll({ keep }: NestedCallOptions, parent: Caller | undefined): Caller["keep"] {
-  const above = parent?.keep;
-  if (above === undefined || keep === undefined) return keep;
-  return () => above().then(keep);
+/** Returns what persists the callers of a call, the outermost first. */
+function persistAll({ persist }: NestedCallOptions, parent: Caller | undefined): Caller["persist"] {
+  const above = parent?.persist;
+  if (above === undefined || persist === undefined) return persist;
+  return () => above().then(persist);
 }
 
-/** Joins the pause of a call with that of its callers. */
+/** Returns what pauses a call together with its callers. */
 function pauseAll(own: PauseWallTime | undefined, parent: Caller | undefined): PauseWallTime | undefined {
   if (own === undefined || parent === undefined) return own;
-  const { pause: others } = parent;
-  return others && pauseBoth(own, others);
+  const { pause: above } = parent;
+  return above && pauseBoth(own, above);
 }
 
 const BUDGET_USED_UP = Object.freeze({
@@ -246,9 +245,9 @@ export function narrowLimits(
 }
 
 /**
- * Returns how a call goes on that a tool made before it was suspended. A call that had not begun is dispatched, and a person
- * who was asked about it is not asked anew. One that was begun and has not ended runs again only if that has no further
- * effect: it reads, or its tool is `idempotent` and gets the key that it got before.
+ * Returns how to continue a call that a tool made before it was suspended. A call that had not begun is dispatched, without
+ * asking a person again. One that had begun and has not ended runs again only if that has no further effect: it reads, or
+ * its tool is `idempotent` and gets the same key as before.
  */
 async function nestedAgain(
   { id, name }: ReceivedCall,

@@ -9,10 +9,10 @@ const MAX_CHARS = 30_000 - 64;
 const HEAD = 0.6;
 const HEAD_CHARS = Math.floor(MAX_CHARS * HEAD);
 const TAIL_CHARS = MAX_CHARS - HEAD_CHARS - 64;
-/** Kept beyond what is shown, so that a secret which the cut would split is found first. */
+/** Buffered beyond what is shown, so that a secret which the cut would split is found first. */
 const MARGIN = 8_192;
 
-/** Keeps the beginning and the end of what a call streams, besides passing it on. */
+/** Buffers the beginning and the end of what a call streams, and passes everything on. */
 export class PartialOutput implements TaskObserver {
   readonly #observer: TaskObserver;
   #head = "";
@@ -25,7 +25,7 @@ export class PartialOutput implements TaskObserver {
   }
 
   output(chunk: string): void {
-    this.#keep(chunk);
+    this.#buffer(chunk);
     this.#observer.output(chunk);
   }
 
@@ -37,7 +37,7 @@ export class PartialOutput implements TaskObserver {
     this.#observer.display?.(display);
   }
 
-  #keep(chunk: string): void {
+  #buffer(chunk: string): void {
     const room = Math.max(HEAD_CHARS + MARGIN - this.#head.length, 0);
     this.#head += chunk.slice(0, room);
     this.#tail += chunk.slice(room);

@@ -40,7 +40,7 @@ const STEPS: readonly Step[] = [
   passGate, // asks the hook `onToolCall`
   lookUp, // finds the tool
   readArguments, // parses and validates
-  checkDeclared, // keeps declared paths in the workspace, and checks declared URLs
+  checkDeclared, // confines declared paths to the workspace, and checks declared URLs
   authorise, // asks the policy for a grant
   narrow, // narrows the grant to the caller's, or to the upper bound
   place, // finds the sandbox, and the limits to enforce

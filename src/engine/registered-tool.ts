@@ -127,8 +127,8 @@ export function registeredTool<Embedder>(
   }
   const { sideEffects = UNDECLARED_SIDE_EFFECTS, tags = NO_TAGS } = tool;
   const inputSchema = input.schema;
-  const kept = Object.freeze({ ...tool, inputSchema, ...(output && { outputSchema: output.schema }) });
-  const definition = new ToolDefinitionDigest(kept);
+  const frozen = Object.freeze({ ...tool, inputSchema, ...(output && { outputSchema: output.schema }) });
+  const definition = new ToolDefinitionDigest(frozen);
   const subject: PolicySubject = Object.freeze({
     name,
     sideEffects,
@@ -140,7 +140,7 @@ export function registeredTool<Embedder>(
     ...accessTo(tool),
   });
   return Object.freeze({
-    tool: kept,
+    tool: frozen,
     schema: input.compiled,
     rules: rulesOf(tool, options),
     duplicateKeys: options.duplicateKeys,
@@ -152,7 +152,7 @@ export function registeredTool<Embedder>(
   });
 }
 
-/** Compiles a schema of a tool. Adds to `reasons`, and returns `undefined`, if there is none or it does not compile. */
+/** Compiles a schema of a tool. Adds to `reasons`, and returns `undefined`, if it does not exist or does not compile. */
 function compile(
   given: unknown,
   which: "input" | "output",

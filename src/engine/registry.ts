@@ -122,7 +122,7 @@ export class ToolRegistry<in Embedder = unknown> {
     return Array.from(this.#offered().take(count), ({ tool }) => tool.name);
   }
 
-  /** The names of tools with approved definitions for which a condition holds, in order of registration. @internal */
+  /** The names of tools with approved definitions that meet a condition, in order of registration. @internal */
   namesThat(isMeant: (name: string) => boolean): readonly string[] {
     const names: string[] = [];
     // Without iterator helpers, which would take most of the time: programs ask for the names in every call.

@@ -41,14 +41,14 @@ export function conclude(call: CallState, end: CallEnd): ToolExecution | null {
 
 function finish(call: StartedCall, given: SandboxOutcome): ToolExecution {
   const outcome = withEarlierWait(call, given);
-  const { enforced: held = call.task.limits } = outcome;
-  // A task that did not start was held to no limit.
+  const { enforced: limits = call.task.limits } = outcome;
+  // No limit was enforced on a task that did not start.
   const hasRun = outcome.status !== "unavailable" && outcome.status !== "refused";
-  const enforced = hasRun ? held : NOTHING_RAN.enforced;
+  const enforced = hasRun ? limits : NOTHING_RAN.enforced;
   const used = Object.freeze(useOf(call, outcome));
   const { grant } = call.task;
   const { isolation } = outcome;
-  // Most receipts have these three members: spreading what others add would cost each of them a copy.
+  // Most receipts have only these three members: spreading the optional ones would cost each of them a copy.
   const receipt = Object.freeze(
     isolation === undefined && !wasStopped(outcome)
       ? { enforced, used, grant }
@@ -64,7 +64,7 @@ function finish(call: StartedCall, given: SandboxOutcome): ToolExecution {
   const read = withEffect(
     call,
     outcome,
-    readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema),
+    readOutcome(outcome, shownName(call), call.grant.sandbox, limits, outputSchema),
   );
   return seal(call, receipt, redact(call, outcome, read), outcome);
 }

@@ -30,7 +30,7 @@ export class CallState {
   readonly startedAt: number = performance.now();
   readonly received: ReceivedCall;
   readonly ctx: DispatchContext;
-  /** Who calls, frozen; `undefined` if the context does not say, or says it in an invalid way. */
+  /** The caller, frozen; `undefined` if the context names none, or an invalid one. */
   readonly principal: Principal | undefined;
   /** The call whose tool makes this one; `undefined` for a call of the model. */
   readonly caller: Caller | undefined;
@@ -69,11 +69,11 @@ export class CallState {
   nestedBudget: NestedBudget | undefined = undefined;
   /** Whether the journal has the call as one that runs. */
   isRecorded = false;
-  /** Keeps what the tool streams; `undefined` unless the context asks for it. */
+  /** Buffers what the tool streams; `undefined` unless the context asks for it. */
   partialOutput: PartialOutput | undefined = undefined;
   /** Lets the call outlive its process; `undefined` if it cannot, and until its sandbox gets it, or it is opened again. */
   suspension: CallSuspension | undefined = undefined;
-  /** Keeps what the tool does; `undefined` unless the tool declares that the model reads it. */
+  /** Collects what the tool does; `undefined` unless the tool declares that the model reads it. */
   workReport: WorkReport | undefined = undefined;
   /** What the sandbox was given; `undefined` until then. */
   task: SandboxTask | undefined = undefined;

@@ -40,7 +40,7 @@ const MAX_LOG_TAIL = 2_000;
 /** The longest line that is retained. */
 const MAX_LINE = 1_000;
 
-/** Keeps what a tool does, besides passing it on: for the model, which reads it with the result. */
+/** Collects what a tool does, for the model to read with the result, and passes it on. */
 export class WorkReport implements TaskObserver {
   readonly #observer: TaskObserver;
   readonly #calls = new FirstAndLast<NestedWork>(MAX_FIRST_CALLS, MAX_LAST_CALLS, () => 1);
@@ -97,7 +97,7 @@ export class WorkReport implements TaskObserver {
   }
 }
 
-/** Keeps the first items and the last ones, up to a size of each, and counts the others. */
+/** The first and the last items, up to a size of each, and the number of those omitted between them. */
 export class FirstAndLast<Item> {
   readonly #maxFirst: number;
   readonly #maxLast: number;

@@ -19,7 +19,7 @@ export interface ConfirmationRequest {
   readonly sessionId: string;
   readonly turnId?: string;
   readonly messageId?: string;
-  /** Who calls; absent if the context does not say. */
+  /** The caller; absent if the context does not name one. */
   readonly principal?: Principal;
   readonly tool: PolicySubject;
   /** The validated arguments, deeply frozen. */
@@ -83,7 +83,7 @@ export interface Confirmation {
   readonly editedDigest?: string;
 }
 
-/** What a person answered who was asked about a call, as it is recorded. */
+/** A person's answer to the confirmation of a call, as it is recorded. */
 export interface RecordedAnswer {
   readonly by: string;
   readonly decision: "allow" | "deny";
@@ -105,7 +105,7 @@ export interface QuestionRequest {
   readonly sessionId: string;
   readonly turnId?: string;
   readonly messageId?: string;
-  /** Who calls; absent if the context does not say. */
+  /** The caller; absent if the context does not name one. */
   readonly principal?: Principal;
   readonly tool: PolicySubject;
   /** The id of the call whose tool makes this one; absent for a call of the model. */

@@ -51,7 +51,7 @@ export interface ToolStart {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
-  /** Who calls; absent if the context does not say. */
+  /** The caller; absent if the context does not name one. */
   readonly principal?: Principal;
   /** The validated arguments, deeply frozen. */
   readonly input: JsonValue;
@@ -67,7 +67,7 @@ export interface ChangeStaging {
 }
 
 /**
- * Everything that a dispatch needs besides its call, as an engine keeps no state.
+ * Everything that a dispatch needs besides its call, as an engine has no state.
  *
  * @typeParam Embedder The type of `embedder`, which is required if the tools of the registry need one. Default: any.
  */
@@ -81,10 +81,10 @@ export type DispatchContext<Embedder = unknown> = {
   readonly turnId?: string;
   /** Identifies the assistant message within its turn. Default: not known. */
   readonly messageId?: string;
-  /** The absolute path of the session's workspace, for policies and tools. Default: there is none. */
+  /** The absolute path of the session's workspace, for policies and tools. Default: none. */
   readonly workspace?: string;
   /**
-   * Who calls, as you authenticated it. Hooks, policies, tools and listeners get a frozen copy. A call whose principal
+   * The caller, as you authenticated it. Hooks, policies, tools and listeners get a frozen copy. A call whose principal
    * is invalid is denied. `checkPrincipal` returns one that need not be copied for each call. Default: not known.
    */
   readonly principal?: Principal;
@@ -119,7 +119,7 @@ export type DispatchContext<Embedder = unknown> = {
   /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */
   readonly journal?: CallJournal;
   /**
-   * Keeps calls of JavaScript tools while they wait for the calls that they make, so that they outlive the process: see
+   * Persists calls of JavaScript tools while they wait for the calls that they make, so that they outlive the process: see
    * `sandgate/programs`. Default: they end with the process.
    */
   readonly suspensions?: CallSuspensions;
@@ -128,7 +128,7 @@ export type DispatchContext<Embedder = unknown> = {
   /**
    * Identifies the one call that is dispatched in the context, for tools that declare `idempotent`: the same each time the
    * call is run again. A call that its tool makes gets a key of its own, which is derived from this one, or from principal,
-   * session, turn and `messageId`; with neither it gets none. Default: there is none.
+   * session, turn and `messageId`; with neither it gets none. Default: none.
    */
   readonly idempotencyKey?: string;
   /** Cancels the running calls and all later ones. */
@@ -347,7 +347,7 @@ function checkDecisionTimeout(value: number): void {
 /**
  * Whether everything that a tool changes in a sandbox can be staged: it is a function or factory on the host that says so.
  */
-export function canHold(
+export function canStage(
   {
     host,
     usesFiles,

@@ -23,7 +23,7 @@ export interface DispatchEventBase {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
-  /** Who calls; absent if the context does not say. */
+  /** The caller; absent if the context does not name one. */
   readonly principal?: Principal;
   /** The id of the call whose tool makes this one; absent for a call of the model. */
   readonly parent?: string;

@@ -5,7 +5,7 @@ import { changesNothing, type SideEffects } from "../../tool/side-effects.ts";
 import type { ReceivedCall } from "../call.ts";
 import type { Tool } from "../tool.ts";
 
-/** What distinguishes the calls of a context from others: members of `DispatchContext`. */
+/** What distinguishes the calls of one context from those of another: members of `DispatchContext`. */
 interface IdentifyingContext {
   readonly sessionId: string;
   readonly turnId?: string;

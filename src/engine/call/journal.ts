@@ -32,7 +32,7 @@ export interface CallJournal {
   deny(record: DeniedRecord): unknown;
   /**
    * Returns what earlier processes recorded of calls of sessions, in the order of the calls; `undefined` for a call that is
-   * not recorded as begun. What it returns holds, whatever a store of sessions has. Default: nothing is recorded.
+   * not recorded as begun. What it returns takes precedence over a store of sessions. Default: nothing is recorded.
    *
    * @param since Milliseconds since the epoch: none of the calls was received before.
    * @throws if the records cannot be read, as a rejection.
@@ -82,7 +82,7 @@ export interface CallRecord {
   readonly messageId?: string;
   /** As the model named it. */
   readonly toolName: string;
-  /** Who calls; absent if the context does not say. */
+  /** The caller; absent if the context does not name one. */
   readonly principal?: Principal;
   /** The id of the call whose tool made this one; absent for a call of the model. */
   readonly parent?: string;
@@ -104,7 +104,7 @@ export interface DecidedRecord extends CallRecord {
   /** The version of the policy that decided, if it says so. */
   readonly policyRevision?: string;
   readonly confirmation?: Confirmation;
-  /** What a person answered who was asked about the call. Absent if nobody answered. */
+  /** A person's answer to the confirmation of the call. Absent if nobody answered. */
   readonly answer?: RecordedAnswer;
   readonly grant?: ExecutionGrant;
 }

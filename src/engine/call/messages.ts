@@ -12,7 +12,7 @@ export const WITHDRAWN_TEXT = "Tool call was withdrawn";
 /** The assistant's message: its text, and the calls that have a result. */
 export interface AssistantMessage {
   readonly role: "assistant";
-  /** Absent if there is none. */
+  /** Absent if none. */
   readonly text?: string;
   readonly toolCalls: readonly ToolCall[];
 }
@@ -96,13 +96,13 @@ export function toToolResult(execution: ToolExecution): ToolResult {
   return { callId, toolName, ...within, isError: error !== undefined };
 }
 
-/** Tells the model what ran in place of its own arguments. */
+/** A text for the model: what ran in place of its own arguments. */
 function editNotice({ confirmation, arguments: args }: ToolExecution): readonly ContentBlock[] {
   if (confirmation?.editedDigest === undefined) return [];
   return [{ type: "text", text: `[A person changed the arguments to ${canonicalText(args)}]` }];
 }
 
-/** Tells the model what the tool did, besides its result. */
+/** A text for the model: what the tool did, besides its result. */
 function workDone({ work }: ToolExecution): readonly ContentBlock[] {
   return work === undefined ? [] : [{ type: "text", text: workText(work) }];
 }
@@ -122,7 +122,7 @@ function contentOf({
 }: Omit<ToolExecution, "sandbox">): readonly ContentBlock[] {
   if (isContentOutput(output)) {
     const { content } = output;
-    // A failure without any text would tell the model nothing.
+    // A failure without any text would say nothing to the model.
     const isSilent = error !== undefined && contentText(content).trim() === "";
     return isSilent ? [{ type: "text", text: error.message }, ...content] : content;
   }

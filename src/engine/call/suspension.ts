@@ -6,14 +6,14 @@ import type { NestedResult } from "../../sandboxes/contract/task.ts";
 import type { Work } from "../work-report.ts";
 import type { Confirmation } from "./confirmation.ts";
 
-/** Keeps calls that wait, so that they outlive their process. `openSuspensions` of `sandgate/programs` opens one. */
+/** Persists calls that wait, so that they outlive their process: see `openSuspensions` of `sandgate/programs`. */
 export interface CallSuspensions {
-  /** Begins to keep a call that its sandbox is about to get. Writes nothing yet. */
+  /** Begins the suspension of a call that its sandbox is about to get. Writes nothing yet. */
   begin(call: SuspendableCall): CallSuspension;
   /**
    * Opens a call that an earlier process suspended.
    *
-   * @throws as a rejection, if there is none, or it must not go on here: changed, sealed with another key, of another
+   * @throws as a rejection, if it does not exist or must not continue here: changed, sealed with another key, of another
    *   principal, and so on. The message names the reason, for the model.
    */
   reopen(call: SuspendableCall): Promise<ReopenedSuspension>;
@@ -69,14 +69,14 @@ export interface SuspendableCall extends CallPlace {
   /** The SHA-256 of the canonical JSON of the tool's name and the arguments. */
   readonly digest: string;
   /**
-   * Returns what holds for the call now.
+   * Returns the state of the call to persist now.
    *
-   * @param open The calls of its tool that count as open, also if they have ended meanwhile.
+   * @param open The calls of its tool that count as open, even if they have ended meanwhile.
    */
   readonly describe: (open: readonly OpenCall[]) => EngineState;
 }
 
-/** What the engine keeps of a suspended call. */
+/** What the engine persists of a suspended call. */
 export interface EngineState {
   readonly grant: ExecutionGrant;
   readonly limits: ResourceLimits;
@@ -92,26 +92,26 @@ export interface EngineState {
   readonly work?: Work;
 }
 
-/** Keeps a call that an earlier process suspended. */
+/** The suspension of a call that an earlier process suspended. */
 export interface ReopenedSuspension extends CallSuspension {
-  /** What held for the call when it was suspended. */
-  readonly kept: EngineState;
+  /** The state of the call when it was suspended. */
+  readonly restored: EngineState;
 }
 
-/** Keeps one call. */
+/** The suspension of one call. */
 export interface CallSuspension extends TaskSuspension {
-  /** Whether another process has the call, so that what comes of it here is worth nothing. */
+  /** Whether another process took over the call, so that its outcome here does not count. */
   readonly isLost: boolean;
-  /** What held for the call when an earlier process suspended it; `undefined` if the call is new. */
-  readonly kept: EngineState | undefined;
+  /** The state of the call when an earlier process suspended it; `undefined` if the call is new. */
+  readonly restored: EngineState | undefined;
   /**
-   * Takes a call of the tool before it runs, so that it is not run again after the caller was resumed.
+   * Claims a call of the tool before it runs, so that it does not run again after the caller was resumed.
    *
-   * @param again Whether it is run again although it was begun, since that has no further effect.
-   * @throws if it must not run, or that cannot be written, also as a rejection.
+   * @param again Whether it runs again although it had begun, since that has no further effect.
+   * @throws if it must not run, or the claim cannot be written, also as a rejection.
    */
   claim(call: ClaimedCall, again: boolean): MaybePromise<void>;
-  /** Keeps the result of a call of the tool. Never rejects. */
+  /** Persists the result of a call of the tool. Never rejects. */
   end(call: ClaimedCall, result: NestedResult): MaybePromise<void>;
   /** Returns how far a call of the tool had come; `undefined` if it has not begun. */
   known(number: number): MaybePromise<"begun" | NestedResult | undefined>;

@@ -4,8 +4,8 @@ import { performance } from "node:perf_hooks";
 export type ProgressPhase = "gate" | "parse" | "decide" | "place" | "wait" | "hook" | "record" | "sandbox";
 
 /**
- * How far a call has come, for a listener that draws it. It also tells one call from another one with the same id. It exists
- * only if the context's events have been told to keep it: see `EventStream.keepProgress`.
+ * How far a call has come, for a listener that draws it. Also distinguishes calls with the same id. It exists only after
+ * `keepProgress` was called on the context's `EventStream`.
  */
 export class CallProgress {
   /** When the call arrived, in milliseconds since the epoch. */
@@ -28,12 +28,11 @@ export class CallProgress {
 /** A member of events and requests that JSON does not have. A `WeakMap` would take longer than everything else here. */
 const PROGRESS: unique symbol = Symbol("progress");
 
-/** What can have the progress of its call. */
 interface Linked {
   [PROGRESS]?: CallProgress;
 }
 
-/** Has the progress of a call be found by what belongs to the call: an event, or the request to a policy. */
+/** Attaches the progress of a call to something that belongs to the call: an event, or the request to a policy. */
 export function linkProgress<Linking extends object>(to: Linking, progress: CallProgress): Linking {
   (to as Linked)[PROGRESS] = progress;
   return to;

@@ -224,7 +224,7 @@ function reasonOf(decision: PolicyDecision): unknown {
   return decision.decision === "ask" ? decision.question : decision.reason;
 }
 
-/** What follows a call besides its listeners. */
+/** What observes a call besides its listeners. */
 interface Followed {
   readonly trace: CallTrace | undefined;
   readonly progress: CallProgress | undefined;
@@ -262,12 +262,12 @@ export function continueTrace(tracer: CallTracer, headers: TraceHeaders): CallTr
   }
 }
 
-/** Tells a trace something. Never throws. */
-function follow(trace: CallTrace, tell: (trace: CallTrace) => unknown): void {
+/** Notifies a trace. Never throws. */
+function follow(trace: CallTrace, notify: (trace: CallTrace) => unknown): void {
   try {
-    const told = tell(trace);
+    const notified = notify(trace);
     // An unhandled rejection would end the process.
-    if (isThenable(told)) adopt(told).catch(() => {});
+    if (isThenable(notified)) adopt(notified).catch(() => {});
   } catch {
     // Tracing must not affect the call.
   }

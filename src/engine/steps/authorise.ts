@@ -126,7 +126,7 @@ function readDecision(decision: PolicyDecision, tool: string): PolicyDecision {
 
 /**
  * Sets `grant` to the policy's grant, narrowed to the caller's, or else to the upper bound of the context. The sandboxes
- * of the upper bound hold for every call.
+ * of the upper bound apply to every call.
  *
  * @throws {Refusal} `permission_denied` if the upper bound allows none of the sandboxes that the policy accepts, or a
  *   declared path is in a protected place that the grant does not open, and there is no person to ask.
@@ -146,9 +146,9 @@ export function narrow(call: AuthorisedCall): undefined {
 }
 
 /**
- * Looks at the paths that a call would write in protected places which its grant does not open. A call of a host tool has a
- * person asked, who opens those of the list `asked` for this call; everything else is refused: the sandbox would refuse it,
- * too late for the person who was asked.
+ * Checks the paths that a call would write in protected places which its grant does not open. For a call of a host tool, a
+ * person is asked to open those listed in `asked`, for this call only. Every other call is refused here, because the sandbox
+ * would refuse it only after a person had been asked.
  *
  * @throws {Refusal} `permission_denied`.
  */

@@ -99,12 +99,12 @@ async function runEdited(
 /** An answer to allow the call. */
 interface Allowed {
   readonly by: string;
-  /** A copy of the arguments that the person wrote; `undefined` if the call's own hold. */
+  /** A copy of the arguments that the person wrote; `undefined` if they were not changed. */
   readonly edited: JsonValue | undefined;
 }
 
 /**
- * Many calls can wait here for long. An async function for each of these steps would take more memory than the question.
+ * Many calls can wait here for long: an async function for each step would take more memory than the question itself.
  *
  * @throws {Refusal} as a rejection, unless the answer is to allow the call.
  */
@@ -112,10 +112,12 @@ function answerTo(call: PlacedCall, request: ConfirmationRequest): Promise<Allow
   const { signal = new AbortController().signal } = call.ctx;
   if (signal.aborted) throw cancelled();
   const resume = call.caller?.pause?.();
-  const kept = call.caller?.keep?.();
+  const persisted = call.caller?.persist?.();
   // Read first, so that no answer is taken for the end of the race.
   const asking =
-    kept === undefined ? askFor(call, request, signal) : kept.then(() => askFor(call, request, signal));
+    persisted === undefined
+      ? askFor(call, request, signal)
+      : persisted.then(() => askFor(call, request, signal));
   const reading = asking.then((answer) => readAnswer(answer as ConfirmationAnswer, call, request.question));
   return race(reading, { signals: [signal] }).then(
     (end) => {

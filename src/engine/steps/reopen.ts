@@ -29,18 +29,18 @@ async function reopenLater(call: PlacedCall): Promise<undefined> {
 }
 
 async function resume(call: PlacedCall, suspension: ReopenedSuspension): Promise<undefined> {
-  const { kept } = suspension;
+  const { restored } = suspension;
   call.suspension = suspension;
-  if (call.decision.decision === "ask" && kept.confirmation !== undefined) {
-    call.confirmation = kept.confirmation;
+  if (call.decision.decision === "ask" && restored.confirmation !== undefined) {
+    call.confirmation = restored.confirmation;
     await decideAgain(call);
   }
-  if (!isWithinGrant(kept.grant, call.grant)) {
+  if (!isWithinGrant(restored.grant, call.grant)) {
     throw refusal(call, "the policy no longer allows what it was granted");
   }
-  call.grant = kept.grant;
-  call.limits = kept.limits;
-  checkDefinitions(call, kept);
+  call.grant = restored.grant;
+  call.limits = restored.limits;
+  checkDefinitions(call, restored);
 }
 
 function checkDefinitions(call: PlacedCall, { definitions }: EngineState): void {

@@ -20,7 +20,7 @@ import {
 import { changesNothing, type SideEffects } from "../../tool/side-effects.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import type { AskUser, QuestionReply, QuestionRequest } from "../call/confirmation.ts";
-import { type ChangeStaging, canHold, type DispatchContext } from "../call/context.ts";
+import { type ChangeStaging, canStage, type DispatchContext } from "../call/context.ts";
 import { idempotencyKeyOf } from "../call/idempotency.ts";
 import { NestedBudget, toolCaller } from "../nested.ts";
 import { PartialOutput } from "../partial-output.ts";
@@ -62,7 +62,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   if (signal?.aborted) throw cancelled();
   const { id: callId, name: toolName } = call.received;
   const { capabilities } = grant;
-  const holding = ctx.stageChanges === undefined ? undefined : holdingOf(call, ctx.stageChanges);
+  const staging = ctx.stageChanges === undefined ? undefined : stagingOf(call, ctx.stageChanges);
   const nesting = caller === undefined ? 0 : caller.depth + 1;
   const implementations = call.registered.tool;
   const { definition, subject } = call.registered;
@@ -72,7 +72,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   if (ctx.partialOutput !== undefined) call.partialOutput = new PartialOutput(reporter);
   const observer = call.partialOutput ?? reporter;
   const { reportsWork, searchesTools } = call.registered.tool;
-  if (reportsWork) call.workReport = new WorkReport(observer, call.suspension?.kept?.work);
+  if (reportsWork) call.workReport = new WorkReport(observer, call.suspension?.restored?.work);
   const task: SandboxTask = {
     callId,
     sessionId,
@@ -94,7 +94,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     embedder,
     agent,
     nesting,
-    stageChanges: holding?.open,
+    stageChanges: staging?.open,
     ask: questionAsker(call),
     trace: call.trace,
     idempotencyKey: implementations.idempotent === true ? idempotencyKeyOf(call) : undefined,
@@ -111,14 +111,14 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     : runTraced(call.trace, () => call.sandbox.run(given));
 }
 
-/** A call that runs unasked since its changes are staged must not change anything at once. */
-function holdingOf(
+/** A call that runs without a confirmation because its changes are staged must not change anything at once. */
+function stagingOf(
   call: PlacedCall,
   stageChanges: NonNullable<DispatchContext["stageChanges"]>,
 ): ChangeStaging | undefined {
-  const holding = stageChanges(call.received.id);
-  if (holding?.isRequired !== true) return holding;
-  if (holding.open !== undefined && canHold(call.registered.tool, call.grant.sandbox)) return holding;
+  const staging = stageChanges(call.received.id);
+  if (staging?.isRequired !== true) return staging;
+  if (staging.open !== undefined && canStage(call.registered.tool, call.grant.sandbox)) return staging;
   throw denial(shownName(call), "policy", "the changes of the call have to be held, and cannot be");
 }
 
@@ -130,7 +130,7 @@ function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
   const { callId, nesting: depth = 0 } = task;
   if (call.sandbox.suspends === true) call.suspension ??= call.ctx.suspensions?.begin(suspendable(call));
   const { suspension } = call;
-  if (suspension?.kept !== undefined) budget.restore(suspension.kept.nestedCalls);
+  if (suspension?.restored !== undefined) budget.restore(suspension.restored.nestedCalls);
   const callTool = toolCaller(
     { callId, depth, grant, limits, budget, parent: caller, trace, suspension },
     ctx,
@@ -201,11 +201,11 @@ function readReply(reply: QuestionReply, request: QuestionRequest, call: PlacedC
     case "answer": {
       const answer = copyAnswer(given);
       if (answerProblem(request, answer) !== undefined) break;
-      keepAnswer(call, request, decision, by);
+      recordAnswer(call, request, decision, by);
       return answer;
     }
     case "deny":
-      keepAnswer(call, request, decision, by);
+      recordAnswer(call, request, decision, by);
       throw declinedToAnswer(effect);
     case "timeout":
       throw nobodyAnswered(afterMs, effect);
@@ -215,19 +215,19 @@ function readReply(reply: QuestionReply, request: QuestionRequest, call: PlacedC
   throw nobodyToAsk(effect);
 }
 
-/** Keeps who answered, for the execution. What comes after the end of the call is dropped. */
-function keepAnswer(
+/** Records who answered, for the execution. Answers after the end of the call are dropped. */
+function recordAnswer(
   call: PlacedCall,
   { digest }: QuestionRequest,
   decision: "answer" | "deny",
   by: unknown,
 ): void {
-  const kept = call.questions ?? [];
-  if (typeof by !== "string" || kept.length >= MAX_ANSWERS) return;
-  call.questions = [...kept, Object.freeze({ by, decision, digest })];
+  const answers = call.questions ?? [];
+  if (typeof by !== "string" || answers.length >= MAX_ANSWERS) return;
+  call.questions = [...answers, Object.freeze({ by, decision, digest })];
 }
 
-/** Asking changes nothing. What else the tool did before it asked is not known, unless it changes nothing at all. */
+/** A question has no effect, but the tool may have had one before it asked. */
 function effectOf({ sideEffects }: PolicySubject): "none" | "unknown" {
   return changesNothing(sideEffects) ? "none" : "unknown";
 }

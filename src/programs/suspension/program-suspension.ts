@@ -34,7 +34,7 @@ export interface SuspensionHost {
 /** A program that an earlier process suspended. */
 export interface EarlierProgram {
   readonly task: SuspendedTask;
-  readonly kept: EngineState;
+  readonly restored: EngineState;
   readonly stored: ProgramHeader;
   readonly calls: readonly StoredCall[];
 }
@@ -52,7 +52,7 @@ interface MemoryCall {
  */
 export class ProgramSuspension implements CallSuspension {
   readonly from: SuspendedTask | undefined;
-  readonly kept: EngineState | undefined;
+  readonly restored: EngineState | undefined;
   readonly sinceMs: number;
   readonly afterMs: number;
   readonly #host: SuspensionHost;
@@ -75,7 +75,7 @@ export class ProgramSuspension implements CallSuspension {
     this.#id = programId(call);
     this.afterMs = host.afterMs;
     this.from = earlier?.task;
-    this.kept = earlier?.kept;
+    this.restored = earlier?.restored;
     this.sinceMs = earlier === undefined ? 0 : Math.max(host.now() - earlier.stored.suspendedAt, 0);
     this.#revision = earlier?.stored.revision ?? 0;
     this.#isWaiting = earlier !== undefined;

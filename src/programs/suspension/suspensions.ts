@@ -90,9 +90,9 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
     const renewed = await this.#renew(stored, content);
     const { build, template, open, definitions, policyRevision } = renewed;
     const task = { build, template, open, state, leftWaitMs, heap };
-    const kept = { ...engine, definitions, ...(policyRevision !== undefined && { policyRevision }) };
+    const restored = { ...engine, definitions, ...(policyRevision !== undefined && { policyRevision }) };
     const calls = await repeated(() => store.calls(id));
-    const earlier = { task, kept, stored: renewed, calls };
+    const earlier = { task, restored, stored: renewed, calls };
     return new ProgramSuspension(this.#host, call, earlier) as ReopenedSuspension;
   }
 

@@ -118,8 +118,8 @@ export interface NestedCallOptions {
   readonly number?: number | undefined;
   /** Whether an earlier process made the call: it is not made twice, and its result is retained. */
   readonly isResumed?: boolean;
-  /** Lets the caller outlive its process. Called before a person is asked; resolves also if that fails. */
-  readonly keep?: (() => Promise<void>) | undefined;
+  /** Persists the caller, so that it outlives its process. Called before a person is asked; resolves even if that fails. */
+  readonly persist?: (() => Promise<void>) | undefined;
 }
 
 /**

@@ -14,7 +14,7 @@ export interface EarlierUse {
 }
 
 /** How a guest waits for a request. */
-export type Waits = Pick<NestedCallOptions, "pause" | "keep" | "isResumed">;
+export type Waits = Pick<NestedCallOptions, "pause" | "persist" | "isResumed">;
 
 const NO_USE: EarlierUse = Object.freeze({ nestedCalls: 0, effect: "none" });
 
@@ -67,7 +67,7 @@ export class ToolService {
     { name, input, number }: ToolRequest,
     leftMs: number | undefined,
     signal: AbortSignal,
-    { pause, keep, isResumed = false }: Waits,
+    { pause, persist, isResumed = false }: Waits,
   ): Promise<ToolReply> {
     if (this.#callTool === undefined) {
       return failure(
@@ -82,7 +82,7 @@ export class ToolService {
     this.#running++;
     const turn = awaitTurn(input.length, this.#owner);
     if (turn !== undefined) await turn;
-    const options = { signal, wallTimeMs: leftMs, pause, number, isResumed, keep };
+    const options = { signal, wallTimeMs: leftMs, pause, number, isResumed, persist };
     const result = await this.#callTool({ name, input }, options);
     this.#running--;
     if (!("error" in result)) {

@@ -201,25 +201,25 @@ export class PendingRequests {
   /**
    * Starts to answer requests concurrently.
    *
-   * @param keep Lets the call outlive its process; `undefined` if it cannot.
+   * @param persist Persists the call, so that it outlives its process; `undefined` if it cannot be.
    */
-  start(added: readonly OpenRequest[], keep: (() => Promise<void>) | undefined): void {
-    for (const open of added) this.#answer(open, keep, false);
+  start(added: readonly OpenRequest[], persist: (() => Promise<void>) | undefined): void {
+    for (const open of added) this.#answer(open, persist, false);
   }
 
   /** Starts to answer the requests that an earlier process did not answer. One that it may have sent is not sent again. */
-  resume(requests: readonly OpenRequest[], keep: (() => Promise<void>) | undefined): void {
+  resume(requests: readonly OpenRequest[], persist: (() => Promise<void>) | undefined): void {
     for (const open of requests) this.#open.add(open);
     for (const open of requests) {
       const { request } = open;
       // A person may have been asked about it, and stays asked before anything of the guest is released.
-      if (request.kind === "call-tool" && keep !== undefined) this.#asking.add(open);
-      if (request.kind !== "http" || isRepeatable(request)) this.#answer(open, keep, true);
+      if (request.kind === "call-tool" && persist !== undefined) this.#asking.add(open);
+      if (request.kind !== "http" || isRepeatable(request)) this.#answer(open, persist, true);
       else this.#replies.push([open, { id: request.id, error: guestError("connection_lost") }]);
     }
   }
 
-  #answer(open: OpenRequest, keep: (() => Promise<void>) | undefined, isResumed: boolean): void {
+  #answer(open: OpenRequest, persist: (() => Promise<void>) | undefined, isResumed: boolean): void {
     const { request, leftMs } = open;
     // A request of an earlier process has to be answered with its result.
     if (request.kind === "call-tool" && !isResumed) {
@@ -234,14 +234,14 @@ export class PendingRequests {
     }
     const ask = (): Promise<void> => {
       this.#asking.add(open);
-      return keep?.() ?? Promise.resolve();
+      return persist?.() ?? Promise.resolve();
     };
     const pause = (): (() => void) =>
       pauseBoth(
         () => this.#timer.pause(),
         () => this.#asked.ask(),
       )();
-    const waits = { pause, keep: keep && ask, isResumed };
+    const waits = { pause, persist: persist && ask, isResumed };
     // The call ends first, and says that it exceeded its wall time: not the guest, that a request did.
     const mostMs = request.kind === "http" ? leftMs + REQUEST_GRACE_MS : leftMs;
     const answer = this.#services.answer(request, mostMs, waits);

@@ -145,7 +145,7 @@ export class QuickJsCall {
     const refusal = this.#waits.wait(from.heap, earlier.wakeMs);
     if (refusal !== undefined) return this.#fail(refusal);
     if (this.#askedMs >= this.#limits.waitTimeMs) return this.#endWaiting("waited");
-    this.#requests.resume(earlier.requests, this.#waits.keep);
+    this.#requests.resume(earlier.requests, this.#waits.persist);
     return this.#runFrom(undefined);
   }
 
@@ -179,7 +179,7 @@ export class QuickJsCall {
         const added = this.#requests.add(requests, this.#leftMs);
         const refused = await this.#settle();
         if (refused !== undefined) return refused;
-        if (!closing.aborted) this.#requests.start(added, this.#waits.keep);
+        if (!closing.aborted) this.#requests.start(added, this.#waits.persist);
       }
       const wait = await this.#nextReplies(this.#requests as PendingRequests);
       if ("end" in wait) return this.#endWaiting(wait.end);

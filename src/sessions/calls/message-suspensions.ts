@@ -12,7 +12,7 @@ import type {
 import { isTaken, type SuspendedTask, type SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
 
-/** The suspended programs of one message. What waits when the process ends goes on in the next one. */
+/** The suspended programs of one message. Those that wait when the process ends continue in the next one. */
 export class MessageSuspensions implements CallSuspensions {
   readonly #suspensions: CallSuspensions;
   readonly #isLeaving: () => boolean;
@@ -42,7 +42,7 @@ export class MessageSuspensions implements CallSuspensions {
     this.#mayGoOn = mayGoOn;
   }
 
-  /** Whether a call goes on in the next process, whatever came of it here. */
+  /** Whether a call continues in the next process, whatever its outcome here. */
   hasLeft(callId: string): boolean {
     return this.#left.has(callId);
   }
@@ -52,25 +52,25 @@ export class MessageSuspensions implements CallSuspensions {
     return [...this.#lost].some((id) => `${callId}/`.startsWith(`${id}/`));
   }
 
-  /** Whether a call is suspended now, so that it can go on in the next process. */
+  /** Whether a call is suspended now, so that it can continue in the next process. */
   isWaiting(callId: string): boolean {
     return this.#waiting.has(callId);
   }
 
   begin(call: SuspendableCall): CallSuspension {
-    return this.#kept(call, this.#suspensions.begin(call), false);
+    return this.#wrapped(call, this.#suspensions.begin(call), false);
   }
 
   async reopen(call: SuspendableCall): Promise<ReopenedSuspension> {
     try {
-      return this.#kept(call, await this.#suspensions.reopen(call), true) as ReopenedSuspension;
+      return this.#wrapped(call, await this.#suspensions.reopen(call), true) as ReopenedSuspension;
     } catch (thrown) {
       if (isTaken(thrown)) this.#lost.add(call.callId);
       throw thrown;
     }
   }
 
-  #kept(call: CallPlace, suspension: CallSuspension, isReopened: boolean): CallSuspension {
+  #wrapped(call: CallPlace, suspension: CallSuspension, isReopened: boolean): CallSuspension {
     const setWaiting = (isWaiting: boolean): void => {
       if (isWaiting) this.#waiting.add(call.callId);
       else this.#waiting.delete(call.callId);
@@ -103,10 +103,10 @@ export class MessageSuspensions implements CallSuspensions {
   }
 }
 
-/** What a suspension needs of its message. */
+/** The part of its message that a suspension uses. */
 interface Surroundings {
   readonly isLeaving: () => boolean;
-  /** Takes note of whether it is written, so that the call can go on from it. */
+  /** Called when it is written, so that the call can continue from it, and when it is resumed. */
   readonly setWaiting: (isWaiting: boolean) => void;
   readonly onLeft: () => void;
   readonly onLost: () => void;
@@ -114,11 +114,11 @@ interface Surroundings {
   readonly mayGoOn: (() => Promise<void>) | undefined;
 }
 
-/** A suspension that stays when the process ends. */
+/** A suspension that is not removed when the process ends. */
 class MessageSuspension implements CallSuspension {
   readonly #suspension: CallSuspension;
   readonly #surroundings: Surroundings;
-  /** Whether it is written, so that the call can go on from it. */
+  /** Whether it is written, so that the call can continue from it. */
   #isWaiting: boolean;
   #resume: (() => Promise<void>) | undefined;
 
@@ -138,8 +138,8 @@ class MessageSuspension implements CallSuspension {
     return this.#suspension.from;
   }
 
-  get kept(): CallSuspension["kept"] {
-    return this.#suspension.kept;
+  get restored(): CallSuspension["restored"] {
+    return this.#suspension.restored;
   }
 
   get sinceMs(): number {

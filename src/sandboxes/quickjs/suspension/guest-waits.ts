@@ -73,7 +73,7 @@ export class GuestWaits {
   }
 
   /** Lets the call outlive its process before a person is asked about a call that its tool makes; `undefined` if it cannot. */
-  get keep(): (() => Promise<void>) | undefined {
+  get persist(): (() => Promise<void>) | undefined {
     if (this.#call.task.suspension === undefined) return undefined;
     return async () => {
       if (this.#waiting !== undefined) return this.#suspend();
