@@ -22,7 +22,7 @@ export interface CallLedger {
 
 /** Which calls to count. */
 export interface LedgerQuery {
-  /** Queries with equal keys count the same calls. A ledger keeps its results by it. */
+  /** Queries with equal keys count the same calls. A ledger caches results by key. */
   readonly key: string;
   readonly scope: "turn" | "session" | "principal";
   /** Milliseconds since the end of a call for which it counts. `Infinity` for all calls of the scope. */
@@ -44,7 +44,7 @@ export interface LedgerTally {
   readonly isComplete: boolean;
 }
 
-/** The longest pointer to an amount, in characters: a ledger keeps no others. */
+/** The longest pointer to an amount, in characters: a ledger ignores longer ones. */
 export const MAX_AMOUNT_POINTER = 100;
 
 /**

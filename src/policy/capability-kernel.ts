@@ -10,7 +10,7 @@ import {
 import { isWithinOrigin, type OriginPattern, parseOrigin } from "./grant/net-grant.ts";
 import { compileNamePattern, type NamePattern } from "./match/name-pattern.ts";
 
-/** A change of what an agent may have done for it. */
+/** A change of an agent's capabilities. */
 export interface KernelChange {
   readonly kind: "granted" | "revoked";
   readonly agent: string;
@@ -18,7 +18,7 @@ export interface KernelChange {
   readonly capabilities: Required<AgentCapabilities>;
 }
 
-/** Everything that one agent has. */
+/** What one agent is granted, compiled. */
 interface AgentGrant {
   readonly capabilities: Required<AgentCapabilities>;
   readonly tools: readonly NamePattern[];
@@ -28,9 +28,9 @@ interface AgentGrant {
 const NOTHING = checkAgentCapabilities({});
 
 /**
- * Holds what each agent may have done for it, and answers questions about it. The checks are pure and synchronous: paths
- * must be canonical already. What is not granted is refused. No agent can reach it: only the process that supervises agents
- * grants and revokes, and that holds for calls that begin later.
+ * The capabilities of each agent. The checks are pure and synchronous: paths must be canonical already. What is not granted
+ * is refused. Agents cannot reach it: only the process that supervises them grants and revokes, with effect on calls that
+ * begin later.
  */
 export class CapabilityKernel {
   readonly #agents = new Map<string, AgentGrant>();
@@ -56,34 +56,34 @@ export class CapabilityKernel {
         callsPerTool: { ...limits.callsPerTool, ...added.limits.callsPerTool },
       },
     });
-    this.#tell({ kind: "granted", agent, capabilities: added });
+    this.#notify({ kind: "granted", agent, capabilities: added });
   }
 
   /**
    * Takes capabilities away: those that equal a given one. Limits stay.
    *
-   * @param capabilities Default: all of them, and what is known of the agent.
+   * @param capabilities Default: all of them, and the counts of the agent's calls.
    * @throws {TypeError} if they are invalid.
    */
   revoke(agent: string, capabilities?: Omit<AgentCapabilities, "limits">): void {
-    const held = this.#agents.get(agent)?.capabilities;
-    const taken = checkAgentCapabilities(capabilities ?? held ?? {});
-    if (held === undefined) return;
+    const granted = this.#agents.get(agent)?.capabilities;
+    const taken = checkAgentCapabilities(capabilities ?? granted ?? {});
+    if (granted === undefined) return;
     if (capabilities === undefined) {
       this.#agents.delete(agent);
       this.#used.delete(agent);
     } else {
       this.#set(agent, {
-        tools: held.tools.filter((pattern) => !taken.tools.includes(pattern)),
-        fs: held.fs.filter((one) => !taken.fs.some((other) => isSame(one, other))),
-        net: held.net.filter((origin) => !taken.net.includes(origin)),
-        limits: held.limits,
+        tools: granted.tools.filter((pattern) => !taken.tools.includes(pattern)),
+        fs: granted.fs.filter((one) => !taken.fs.some((other) => isSame(one, other))),
+        net: granted.net.filter((origin) => !taken.net.includes(origin)),
+        limits: granted.limits,
       });
     }
-    this.#tell({ kind: "revoked", agent, capabilities: taken });
+    this.#notify({ kind: "revoked", agent, capabilities: taken });
   }
 
-  /** What an agent has; `undefined` if it is not known. Frozen. */
+  /** The capabilities of an agent, frozen; `undefined` if it is not known. */
   capabilitiesOf(agent: string): Required<AgentCapabilities> | undefined {
     return this.#agents.get(agent)?.capabilities;
   }
@@ -100,15 +100,15 @@ export class CapabilityKernel {
 
   /** Whether the agent may have requests sent to the origin. */
   checkNet(agent: string, origin: string): boolean {
-    const holding = this.#agents.get(agent);
-    if (holding === undefined) return false;
+    const granted = this.#agents.get(agent);
+    if (granted === undefined) return false;
     let asked: OriginPattern;
     try {
       asked = parseOrigin(origin);
     } catch {
       return false;
     }
-    return holding.origins.some((pattern) => isWithinOrigin(asked, pattern));
+    return granted.origins.some((pattern) => isWithinOrigin(asked, pattern));
   }
 
   /** The capability that gives the agent a path: the longest. A prefix is compared name by name. @internal */
@@ -116,9 +116,9 @@ export class CapabilityKernel {
     const { fs } = this.#agents.get(agent)?.capabilities ?? NOTHING;
     if (!isCanonicalPath(canonicalPath)) return undefined;
     return fs
-      .filter((held) => (mode === "r" || held.write === true) && isWithin(canonicalPath, held))
+      .filter((each) => (mode === "r" || each.write === true) && isWithin(canonicalPath, each))
       .reduce<FsCapability | undefined>(
-        (best, held) => (best === undefined || pathOf(held).length > pathOf(best).length ? held : best),
+        (best, each) => (best === undefined || pathOf(each).length > pathOf(best).length ? each : best),
         undefined,
       );
   }
@@ -141,7 +141,7 @@ export class CapabilityKernel {
   /**
    * Calls a function after each change.
    *
-   * @returns Stops that.
+   * @returns a function that removes the listener.
    */
   onChange(listener: (change: KernelChange) => void): () => void {
     this.#listeners.add(listener);
@@ -154,7 +154,7 @@ export class CapabilityKernel {
     this.#agents.set(agent, { capabilities, tools, origins: capabilities.net.map(parseOrigin) });
   }
 
-  #tell(change: KernelChange): void {
+  #notify(change: KernelChange): void {
     for (const listener of this.#listeners) listener(Object.freeze(change));
   }
 }
@@ -164,9 +164,9 @@ function isSame(one: FsCapability, other: FsCapability): boolean {
 }
 
 function isWithin(path: string, capability: FsCapability): boolean {
-  const held = pathOf(capability);
-  if (path === held) return true;
-  return !("file" in capability) && path.startsWith(held === "/" ? "/" : `${held}/`);
+  const granted = pathOf(capability);
+  if (path === granted) return true;
+  return !("file" in capability) && path.startsWith(granted === "/" ? "/" : `${granted}/`);
 }
 
 function fullLimit(

@@ -40,13 +40,13 @@ export interface RuntimePolicy {
   readonly revision?: string | undefined;
   /**
    * The policy as data: the canonical JSON of the options of each `RulePolicy` or `CedarPolicy` that it joins. A journal
-   * keeps them by their digests, of which `revision` consists. Default: the policy is in code.
+   * stores them by their digests, of which `revision` consists. Default: the policy is in code.
    */
   readonly sources?: readonly string[] | undefined;
   /** Where each of the `sources` was read; `undefined` for those that were made in code. Default: not known. */
   readonly places?: readonly (PolicyPlace | undefined)[] | undefined;
   /**
-   * Whether decisions depend on {@link PolicyRequest.history}. A session keeps the history of its calls only then.
+   * Whether decisions depend on {@link PolicyRequest.history}. A session records the history of its calls only then.
    * Default: `false`.
    */
   readonly usesHistory?: boolean | undefined;
@@ -63,7 +63,7 @@ export interface PolicyRequest {
   readonly sessionId: string;
   /** The turn of the conversation; absent if the context does not say. */
   readonly turnId?: string | undefined;
-  /** Who calls; absent if the context does not say. */
+  /** The caller; absent if the context does not name one. */
   readonly principal?: Principal | undefined;
   /** The validated arguments: the same object that the sandbox gets. Deeply frozen. */
   readonly input: JsonValue;
@@ -95,7 +95,7 @@ export interface PolicySubject {
   /** Whether the tool, where it runs on the host, works on files that its grant gives it as `fs`. Default: it does not. */
   readonly usesFiles?: boolean;
   /**
-   * The definition of the tool: everything that the model or a policy is told, and what its implementations are. The
+   * The definition of the tool: everything that the model or a policy knows about it, and its implementations. The
    * digest is computed when it is first read.
    */
   readonly definition?: { readonly digest: string };

@@ -12,7 +12,7 @@ const SEPARATORS = new Set(" .-/()_–—");
 
 const DIGIT = /\p{Nd}/u;
 
-/** The country and check digits of an IBAN, with or without the rest. */
+/** The beginning of an IBAN, at least its country and check digits, or the whole of it. */
 const IBAN_START = /^[A-Z]{2}\d{2}[A-Z0-9]*$/i;
 
 const IBAN_GROUP = /^(?:[A-Z]{4}|(?=[A-Z]*\d)[A-Z0-9]{1,4})$/i;

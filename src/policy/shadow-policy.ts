@@ -103,7 +103,7 @@ export class ShadowPolicy implements RuntimePolicy {
     };
   }
 
-  /** How many calls were not compared, since too many others waited for the candidate. */
+  /** How many calls were not compared, because too many already waited for the candidate. */
   get skipped(): number {
     return this.#skipped;
   }
@@ -154,7 +154,7 @@ export class ShadowPolicy implements RuntimePolicy {
     const { promise: timeout, resolve } = Promise.withResolvers<"timeout">();
     const timer = setTimeout(resolve, MAX_WAIT_MS, "timeout");
     timer.unref();
-    // Awaited in turn, so that a policy that never answers holds on to neither the request nor the other answer.
+    // Awaited in turn, so that a policy that never answers does not retain the request or the other answer.
     const answering = adopt(returned).then((value): Answer => ({ returned: value, failure }), failed);
     const deciding = adopt(decision).then(
       (value) => ({ value }),

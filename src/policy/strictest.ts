@@ -193,15 +193,15 @@ function distinct(names: readonly string[]): readonly string[] {
 /** Returns the strictest of two checked decisions, with the grants and the rules of both. */
 function joinDecisions(a: PolicyDecision, b: PolicyDecision): PolicyDecision {
   if (a === b) return a;
-  let others = joined.get(a);
-  if (others === undefined) {
-    others = new WeakMap();
-    joined.set(a, others);
+  let byOther = joined.get(a);
+  if (byOther === undefined) {
+    byOther = new WeakMap();
+    joined.set(a, byOther);
   }
-  let decision = others.get(b);
+  let decision = byOther.get(b);
   if (decision === undefined) {
     decision = join(a, b);
-    others.set(b, decision);
+    byOther.set(b, decision);
   }
   return decision;
 }

@@ -99,7 +99,7 @@ function numbersIn(text: string): ReadonlySet<number> {
   return new Set(Array.from(text.matchAll(NUMBER), ([number]) => Number(number.replaceAll(",", ""))));
 }
 
-/** Returns the day of a date or time, as {@link daysIn} writes it, with its year and without; `undefined` for others. */
+/** Returns the day of a date or time, as {@link daysIn} writes it, with its year and without; `undefined` for any other text. */
 function dayOf(value: string): readonly string[] | undefined {
   const [, year, month, day] = TIME.exec(value) ?? [];
   return year === undefined ? undefined : [`${year}-${month}-${day}`, `${month}-${day}`];

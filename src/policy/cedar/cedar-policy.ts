@@ -33,7 +33,7 @@ import {
   inputTypeOf,
   toCedarValue,
 } from "./cedar-schema.ts";
-import { type CedarStatement, canHold, readCedar, readsContext } from "./cedar-source.ts";
+import { type CedarStatement, canBeMet, readCedar, readsContext } from "./cedar-source.ts";
 
 /** A tool of the schema. */
 interface KnownTool {
@@ -201,7 +201,7 @@ export class CedarPolicy implements RuntimePolicy {
     const { residuals, errored } = this.#evaluate(request, true);
     return this.#onPrincipals.filter((id) => {
       const residual = residuals[id];
-      return errored.includes(id) || (residual !== undefined && canHold(residual));
+      return errored.includes(id) || (residual !== undefined && canBeMet(residual));
     });
   }
 
@@ -329,7 +329,7 @@ function checkGrants(grants: CedarPolicyOptions["grants"]): ReadonlyMap<string, 
   return new Map(rules.map((rule, index) => [named[index]?.[0] as string, rule as AllowedUse]));
 }
 
-/** Names of parsed policies whose `CedarPolicy` is gone. Cedar keeps what it parsed by name, for ever. */
+/** Names of parsed policies whose `CedarPolicy` is gone. Cedar never forgets a parsed policy, which it stores by name. */
 const freeNames: string[] = [];
 const names = new FinalizationRegistry<string>((name) => freeNames.push(name));
 let namesGiven = 0;
@@ -360,7 +360,7 @@ function knownTool(inputSchema: PolicyTool["inputSchema"]): KnownTool {
 /**
  * Returns a call in Cedar's terms.
  *
- * @param readsWorkspace Whether a policy reads the workspace: others decide without it.
+ * @param readsWorkspace Whether a policy reads the workspace. If not, it is not passed.
  * @param input Default: that of the request.
  * @throws {CedarValueError} if the arguments have no representation in Cedar.
  */

@@ -169,7 +169,7 @@ function decimal(value: number): CedarValueJson {
  * Returns the Cedar schema (JSON format) of tools: an action for each tool, whose context has the tool's arguments.
  *
  * - `principal`: a `Sandgate::Principal`, in a `Sandgate::Role` for each of its roles. `kind` is its attribute, and its
- *   attributes are tags: texts as they are, others as JSON text. A call without a principal has the id `""`.
+ *   attributes are tags: texts as they are, other values as JSON text. A call without a principal has the id `""`.
  * - `action`: `Sandgate::Action::"<tool>"`.
  * - `resource`: the `Sandgate::Tool`, with `sideEffects`, `tags` and `sandboxes`.
  * - `context`: `input` (if the arguments are an object), `sessionId`, and `workspace` if the session has one.

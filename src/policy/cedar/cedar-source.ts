@@ -331,10 +331,10 @@ function memberOf(operands: unknown): string | undefined {
 }
 
 /**
- * Whether a residual, which is what partial evaluation leaves of a policy, can hold for some principal. Cedar does not
+ * Whether a residual, which is what partial evaluation leaves of a policy, can be true for some principal. Cedar does not
  * simplify `unknown && false`. If in doubt, it can.
  */
-export function canHold({
+export function canBeMet({
   conditions,
 }: {
   readonly conditions: readonly { readonly body: unknown }[];

@@ -87,9 +87,9 @@ function problemsOf(key: string, condition: RuleCondition, rule: CheckedRule): r
     const never = kind === "impossible" ? undefined : whyNever(tool.inputSchema, values, condition);
     return { tool, kind, never, known, values, schema: place.kind === "known" ? place.schema : undefined };
   });
-  // A wildcard may match tools without the argument, or with other values, if it matches one for which it can hold.
+  // A wildcard may match tools without the argument, or with other values, if it matches one for which it can be met.
   const isPossible = places.some(({ kind }) => kind !== "impossible");
-  const canHold = places.some(({ kind, never }) => kind !== "impossible" && never === undefined);
+  const canBeMet = places.some(({ kind, never }) => kind !== "impossible" && never === undefined);
   const problems: PartProblem[] = [];
   for (const { tool, kind, never, known, schema } of places) {
     const unfit = schema === undefined ? undefined : unfitType(condition, schema);
@@ -101,7 +101,7 @@ function problemsOf(key: string, condition: RuleCondition, rule: CheckedRule): r
       });
       continue;
     }
-    if (never !== undefined && (isNamed(tool) || !canHold)) {
+    if (never !== undefined && (isNamed(tool) || !canBeMet)) {
       const message = `${never} (tool '${tool.name}'): ${consequenceFor(rule)}`;
       // Other spellings of a declared argument are compared, too, so that such a rule may be unclear, and apply.
       const isCertain = !isDeclared(tool, steps);

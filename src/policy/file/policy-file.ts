@@ -105,7 +105,7 @@ export interface PolicyFileOptions {
    */
   readonly watch?: boolean;
   /**
-   * Is called with each new policy before it decides on calls, for example to keep it in a journal. If it throws or
+   * Is called with each new policy before it decides on calls, for example to store it in a journal. If it throws or
    * rejects, the policy is not used. Default: nothing.
    */
   readonly onReload?: (loaded: LoadedPolicy) => unknown;

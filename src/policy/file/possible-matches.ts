@@ -103,7 +103,7 @@ export function given(condition: RuleCondition, value: JsonValue): Possible {
   return { yes: match === "yes", no: match === "no", unclear: match === "unclear" };
 }
 
-/** The only values that can meet a condition; `undefined` if there may be others. */
+/** The only values that can meet a condition; `undefined` if they cannot be listed. */
 export function wantedBy(condition: RuleCondition): readonly JsonValue[] | undefined {
   if ("equals" in condition) return [condition.equals];
   if ("oneOf" in condition) return condition.oneOf;

@@ -92,22 +92,22 @@ class Language {
 
   /** What certainly meets a condition, or may do so. */
   meets(condition: RuleCondition): Test {
-    if ("not" in condition) return this.#misses(condition.not);
+    if ("not" in condition) return this.#fails(condition.not);
     if ("all" in condition) return every(condition.all.map((part) => this.meets(part)));
     if ("any" in condition) return some(condition.any.map((part) => this.meets(part)));
     if ("range" in condition) return NO;
     return this.#textual(condition) ?? YES;
   }
 
-  #misses(condition: RuleCondition): Test {
+  #fails(condition: RuleCondition): Test {
     if ("not" in condition) return this.meets(condition.not);
-    if ("all" in condition) return some(condition.all.map((part) => this.#misses(part)));
-    if ("any" in condition) return every(condition.any.map((part) => this.#misses(part)));
+    if ("all" in condition) return some(condition.all.map((part) => this.#fails(part)));
+    if ("any" in condition) return every(condition.any.map((part) => this.#fails(part)));
     if ("range" in condition) return NO;
     return this.#textual(condition, "missed") ?? YES;
   }
 
-  /** What conditions on texts say; of globs and prefixes about texts that are not ambiguous. */
+  /** The test of a condition on texts: for globs and prefixes, only of texts that are not ambiguous. */
   #textual(condition: RuleCondition, missed?: "missed"): Test | undefined {
     const said = (test: Test): Test => (missed === undefined ? test : not(test));
     if ("regex" in condition) return said(this.#valid(condition.regex));

@@ -103,7 +103,7 @@ export function* readingUnproved(
   }
   const flaws = [...policyFileShape(value)];
   yield;
-  // The valid rules are checked further even if others are invalid.
+  // The valid rules are checked further even if some are invalid.
   const written = soundPart(value, flaws);
   const rules = written.rules.map(([index, rule]): [number, PolicyRule] => [
     index,

@@ -84,7 +84,7 @@ class PolicyChecks {
       if (rule.effect !== "deny" || isConditional(rule)) continue;
       for (const tool of concernedTools(rule, this.#tools)) this.#runnable.delete(tool);
     }
-    // A policy that allows nothing at all restricts others.
+    // A policy that allows nothing at all is there to restrict other policies.
     if (this.#runnable.size === 0) this.#runnable = new Set(this.#tools);
     const shadowed = yield* shadowedRules(rules, this.#tools, byDefault);
     for (const { path, message } of shadowed) this.warn(path, message);

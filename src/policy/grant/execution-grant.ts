@@ -72,7 +72,7 @@ export interface ExecutionGrant {
   readonly capabilities: Capabilities;
 }
 
-/** What a policy can require to confine a program: nothing holds more. */
+/** The isolation that a policy can require of a program: the strongest. */
 export type RequiredIsolation = "namespaces";
 
 /** The options of {@link allow}. */

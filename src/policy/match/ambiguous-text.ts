@@ -12,7 +12,7 @@ const URL_START = /^[a-z][a-z0-9+.-]*:\/\//i;
  * An empty segment, or an encoded slash, backslash, NUL or percent sign (which can hide another encoding).
  */
 const DOUBLE_OR_ENCODED = /\/\/|%(?:2f|5c|00|25)/i;
-/** The same in the host or path of a URL, where the slashes after the scheme are none of a path. */
+/** The same in the host or path of a URL, where the slashes after the scheme do not belong to the path. */
 const IN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^?#]*(?:\/\/|%(?:2f|5c|00|25))/i;
 const NO_PATH = /^$|[\0\\]/;
 

@@ -126,7 +126,7 @@ interface Braces {
   readonly after: string;
 }
 
-/** Returns the first pair of braces outside brackets, or `undefined` if there is none. */
+/** Returns the first pair of braces outside brackets, or `undefined`. */
 function splitBraces(pattern: string): Braces | undefined {
   const choices: string[] = [];
   let start = -1;

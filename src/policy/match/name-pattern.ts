@@ -68,7 +68,7 @@ export function isWithinNamePattern(inner: string, outer: string): boolean {
   );
 }
 
-/** A backslash before any other character stands for itself, as the capabilities of a grant can hold any text. */
+/** A backslash before any other character stands for itself, as the capabilities of a grant can contain any text. */
 function parse(pattern: string): Wildcard {
   if (!/[*\\]/.test(pattern)) return pattern;
   const tokens = Array.from(pattern.matchAll(/\\([*\\])|./gsu), ([text, escaped]): Token => {

@@ -68,7 +68,7 @@ export function mayViolate(
   return common === undefined || hasSelected(common, capabilities);
 }
 
-/** Returns the grants in groups that no invariant about their tool tells apart: policies have many rules with one grant. */
+/** Groups grants that no invariant about their tool can distinguish: policies have many rules with the same grant. */
 export function groupAlike(grants: readonly MinimalGrant[]): readonly (readonly MinimalGrant[])[] {
   if (grants.length < 2) return grants.map((grant) => [grant]);
   return [...Map.groupBy(grants, ({ uses, isAsked }) => `${isAsked} ${uses.map(textOf).join()}`).values()];
@@ -92,7 +92,7 @@ function defaultGrant(use: DefaultUse, isAsked: boolean): MinimalGrant {
 
 function minimalGrant(rules: readonly AppliedRule[], isAsked: boolean): MinimalGrant {
   const uses = rules.map(({ use }) => use as AllowedUse);
-  // What a template becomes depends on the call, and so does what it has in common with others.
+  // The value of a template depends on the call, and so does what it has in common with another grant.
   const fixed = uses.filter(({ capabilities }) => !hasTemplates(capabilities));
   const common =
     fixed.length > 1

@@ -52,7 +52,7 @@ export function prove(
 class Prover {
   readonly #options: RulePolicyOptions;
   readonly #rules: RuleBook;
-  /** Those that no invariant tells apart are together. */
+  /** Grouped by {@link groupAlike}. */
   readonly #grants = new Map<PolicySubject, readonly (readonly MinimalGrant[])[]>();
   readonly #search: WitnessSearch;
   #compared = 0;

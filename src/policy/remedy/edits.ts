@@ -15,7 +15,7 @@ import {
 import { ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 
-/** The most characters of arguments that are written whole, and of one that is written if the others are longer. */
+/** The most characters of arguments that are written whole; of longer ones, only members of up to `MAX_MEMBER_CHARS` are. */
 const MAX_INPUT_CHARS = 1_000;
 
 const MAX_MEMBER_CHARS = 200;
@@ -65,7 +65,7 @@ const MAX_RAISE = 1_000_000;
 export interface EditedCall {
   readonly request: PolicyRequest;
   readonly selector: CallSelector | undefined;
-  /** Whether a rule that nearly allows the call may allow others, too. */
+  /** Whether a rule that nearly allows the call may be changed to allow further calls, too. */
   readonly widens: boolean;
 }
 
@@ -154,7 +154,7 @@ function newRules(
   ];
 }
 
-/** Raises the quotas of rules that the call misses by nothing else. */
+/** Raises the quotas of rules that only their quota keeps from allowing the call. */
 function raisedQuotas({ rules }: RulePolicyOptions, { request }: EditedCall): readonly RuleEdit[] {
   if (request.history === undefined) return [];
   return rules.flatMap((rule, index) => {
@@ -229,7 +229,7 @@ function quoted(name: string): string {
 
 /**
  * Widens each rule that nearly allows a call, the nearest first: the conditions on arguments that the call does not meet
- * accept its values, too. Rules that miss something else are left out.
+ * accept its values, too. Rules that do not match for another reason are left out.
  */
 function widenedRules(
   decision: PolicyDecision,

@@ -33,9 +33,9 @@ export interface SuggestedChange {
   readonly yaml: string;
   /** The same rules, one by one. */
   readonly changes: readonly SuggestedRule[];
-  /** What else the changed policy allows, of calls that are like this one: in prose, without arguments. */
+  /** The similar calls that the changed policy also allows: in prose, without arguments. */
   readonly widens: readonly string[];
-  /** The change that allows exactly this call. Absent if this is that change, or there is none. */
+  /** The change that allows exactly this call. Absent if this is that change, or no change does. */
   readonly exactly?: Omit<SuggestedChange, "exactly">;
 }
 
@@ -181,7 +181,7 @@ interface Denied {
   readonly tools: readonly PolicySubject[];
 }
 
-/** Returns why there is no change that helps, if there is none. */
+/** Returns why no change helps; `undefined` if one could. */
 async function remedyFor(
   options: RulePolicyOptions,
   place: PolicyPlace | undefined,

@@ -31,7 +31,7 @@ export class RuleExplainer {
   /** The same for all calls. */
   readonly #ofTool: ExplainedRule | undefined;
   readonly #whenMatched: ExplainedRule;
-  /** What was explained before, for calls that miss a single condition: most calls miss that of most rules. */
+  /** The explanations for calls that fail a single condition, which is how most calls fail most rules. */
   readonly #whenMissed = new Map<MissedCondition, ExplainedRule>();
 
   constructor(rule: CompiledRule, tool: MatchedTool) {

@@ -85,16 +85,16 @@ export class ConditionIndex<Rule extends Conditional> {
   readonly #rules: readonly Rule[];
   readonly #groups: readonly Group<Rule>[];
   /** The rules that can match whatever values the call has. */
-  readonly #others: readonly Placed<Rule>[];
+  readonly #unindexed: readonly Placed<Rule>[];
 
   constructor(rules: readonly Rule[]) {
     this.#rules = rules;
     const required = new Map<string, RequiringRules<Rule>>();
-    const others: Placed<Rule>[] = [];
+    const unindexed: Placed<Rule>[] = [];
     for (const [place, rule] of rules.entries()) {
       const { requirement } = rule.matcher;
       if (requirement === undefined) {
-        others.push({ rule, place });
+        unindexed.push({ rule, place });
         continue;
       }
       const { root, path, kind, values } = requirement;
@@ -104,15 +104,15 @@ export class ConditionIndex<Rule extends Conditional> {
       requiring.all.push({ rule, place });
       for (const value of new Set(values)) requiring.byValue.push([value, { rule, place }]);
     }
-    const isWorthIt = rules.length - others.length >= MIN_INDEXED;
+    const isWorthIt = rules.length - unindexed.length >= MIN_INDEXED;
     this.#groups = isWorthIt ? Array.from(required.values(), toGroup) : [];
-    this.#others = others;
+    this.#unindexed = unindexed;
   }
 
-  /** All rules that the call can match, in the order of the policy. Others certainly do not match. */
+  /** All rules that the call can match, in the order of the policy. The remaining ones certainly do not match. */
   candidates(call: MatchedCall): readonly Rule[] {
     if (this.#groups.length === 0) return this.#rules;
-    const found = [...this.#others];
+    const found = [...this.#unindexed];
     for (const group of this.#groups) {
       const { root, path, all } = group;
       const from = call[root] as JsonValue | undefined;

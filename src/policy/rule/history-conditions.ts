@@ -27,15 +27,15 @@ interface HistoryMembers {
 
 /** The members that belong to each kind of condition; of `bounds`, one must be set. */
 const KINDS = {
-  count: { needed: [], bounds: ["lessThan", "atLeast"], others: [] },
-  sum: { needed: ["of"], bounds: ["atMost", "moreThan"], others: [] },
-  after: { needed: [], bounds: [], others: ["approved"] },
+  count: { needed: [], bounds: ["lessThan", "atLeast"], optional: [] },
+  sum: { needed: ["of"], bounds: ["atMost", "moreThan"], optional: [] },
+  after: { needed: [], bounds: [], optional: ["approved"] },
 } as const satisfies Record<
   string,
   {
     readonly needed: readonly Member[];
     readonly bounds: readonly Member[];
-    readonly others: readonly Member[];
+    readonly optional: readonly Member[];
   }
 >;
 
@@ -159,8 +159,8 @@ function flawsOf(condition: HistoryMembers): readonly Flaw[] {
   const kinds = KIND_NAMES.filter((kind) => condition[kind] !== undefined);
   const [kind] = kinds;
   if (kind === undefined || kinds.length > 1) return [whole(`must have exactly one of ${list(KIND_NAMES)}`)];
-  const { needed, bounds, others } = KINDS[kind];
-  const known: readonly string[] = [kind, ...needed, ...bounds, ...others, ...WINDOW];
+  const { needed, bounds, optional } = KINDS[kind];
+  const known: readonly string[] = [kind, ...needed, ...bounds, ...optional, ...WINDOW];
   return [
     ...Object.keys(condition)
       .filter((name) => !known.includes(name))

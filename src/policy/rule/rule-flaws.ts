@@ -81,7 +81,7 @@ export class MarkedFields {
     }
   }
 
-  /** Returns the first marked field of a tool that a field is in, or that is in it; `undefined` if there is none. */
+  /** Returns the first marked field of a tool that a field is in, or that is in it; `undefined` if none. */
   find(tool: string, field: string): string | undefined {
     let place = this.#results.get(tool);
     let found = place?.marked;

@@ -66,7 +66,7 @@ export class RuleMatcher {
   readonly #sideEffects: readonly SideEffects[] | undefined;
   /** The tags of a tool, one of which it must have. */
   readonly tags: readonly string[] | undefined;
-  /** The conditions on the call: they can hold for one call of a tool and not for another. */
+  /** The conditions on the call: one call of a tool can meet them, and another one not. */
   readonly #conditions: readonly CompiledCondition[];
   readonly #tests: readonly CallTest[];
   #missed: readonly Readonly<Record<MissedCondition["match"], MissedCondition>>[] | undefined;
@@ -114,7 +114,7 @@ export class RuleMatcher {
     return this.tags?.some((tag) => tags.includes(tag)) === false ? "tags" : undefined;
   }
 
-  /** Whether a call of a concerned tool meets all conditions: `"no"` if it fails one, even if others are unclear. */
+  /** Whether a call of a concerned tool meets all conditions: `"no"` if it fails one, even if some are unclear. */
   match(call: MatchedCall): Match {
     let match: Match = "yes";
     // Written out, as this is the most frequent of all tests.
@@ -128,7 +128,7 @@ export class RuleMatcher {
 
   /**
    * Whether the calls of a tool by a principal meet all conditions, as far as they depend on nothing but the principal and the time:
-   * `"depends"` if others remain.
+   * `"depends"` if further conditions remain.
    */
   matchCaller(principal: MatchedCall["principal"], tool: PolicySubject): Match | "depends" {
     const call = new CallOfCaller(principal, tool);
@@ -157,10 +157,10 @@ export class RuleMatcher {
     let missed: MissedCondition[] | undefined;
     for (const [index, test] of this.#tests.entries()) {
       const match = test(call);
-      const miss = match === "yes" ? undefined : this.#missed[index]?.[match];
-      if (miss === undefined) continue;
-      if (missed === undefined) missed = [miss];
-      else missed.push(miss);
+      const unmet = match === "yes" ? undefined : this.#missed[index]?.[match];
+      if (unmet === undefined) continue;
+      if (missed === undefined) missed = [unmet];
+      else missed.push(unmet);
     }
     return missed ?? NONE;
   }

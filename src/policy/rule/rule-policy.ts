@@ -23,7 +23,7 @@ import { ToolRules } from "./tool-rules.ts";
 export class RuleBook {
   readonly #byName = new Map<string, Placed[]>();
   readonly #byTag = new Map<string, Placed[]>();
-  readonly #others: Placed[] = [];
+  readonly #withWildcards: Placed[] = [];
 
   /** @param rules In the order of the policy. */
   constructor(rules: readonly CompiledRule[]) {
@@ -36,7 +36,11 @@ export class RuleBook {
   find(tool: MatchedTool): readonly CompiledRule[] {
     const byTag = (tool.tags ?? []).flatMap((tag) => this.#byTag.get(tag) ?? []);
     const found = new Map<number, CompiledRule>();
-    for (const { place, rule } of [...(this.#byName.get(tool.name) ?? []), ...byTag, ...this.#others]) {
+    for (const { place, rule } of [
+      ...(this.#byName.get(tool.name) ?? []),
+      ...byTag,
+      ...this.#withWildcards,
+    ]) {
       if (rule.matcher.names(tool)) found.set(place, rule);
     }
     return [...found].sort(([a], [b]) => a - b).map(([, rule]) => rule);
@@ -44,7 +48,7 @@ export class RuleBook {
 
   #listsOf({ toolNames, tags }: RuleMatcher): readonly Placed[][] {
     if (toolNames === "all") return [...new Set(tags)].map((tag) => listOf(this.#byTag, tag));
-    if (toolNames === "wildcards") return [this.#others];
+    if (toolNames === "wildcards") return [this.#withWildcards];
     return [...new Set(toolNames)].map((name) => listOf(this.#byName, name));
   }
 }

@@ -115,7 +115,7 @@ function onlyFor(effects: string, members: readonly string[]): JsonObject {
 }
 
 const LABELS = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };
-/** `*` would be a member of that name, which is absent even if others are not. */
+/** `*` is no wildcard here: it would name a member `*`. */
 const ARGUMENT = {
   type: "string",
   pattern: POINTER_PATTERN,

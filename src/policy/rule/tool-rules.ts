@@ -22,8 +22,8 @@ interface CachedDecision {
   decision: PolicyDecision | undefined;
   /** The entries for this set with one more rule. */
   readonly next: Map<AppliedRule, CachedDecision>;
-  /** The last rule of the set, and the entry for the others; `undefined` for the empty set. */
-  readonly last: { readonly rule: AppliedRule; readonly others: CachedDecision } | undefined;
+  /** The last rule of the set, and the entry for the set without it; `undefined` for the empty set. */
+  readonly last: { readonly rule: AppliedRule; readonly previous: CachedDecision } | undefined;
 }
 
 /** Maximum number of entries for one tool. Only arguments chosen to fill the cache lead to more. */
@@ -52,7 +52,7 @@ class DecisionCache {
       this.#root = createEntry(undefined);
       this.#count = 0;
     }
-    const added = createEntry({ rule, others: entry });
+    const added = createEntry({ rule, previous: entry });
     entry.next.set(rule, added);
     return added;
   }
@@ -291,7 +291,7 @@ function findNearMisses(
 /** Returns the rules of an entry's set, from the first to the last. */
 function rulesOf(entry: CachedDecision): AppliedRule[] {
   const rules: AppliedRule[] = [];
-  for (let { last } = entry; last !== undefined; { last } = last.others) rules.push(last.rule);
+  for (let { last } = entry; last !== undefined; { last } = last.previous) rules.push(last.rule);
   return rules.reverse();
 }
 

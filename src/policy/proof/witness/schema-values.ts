@@ -29,7 +29,7 @@ interface Style {
 }
 
 /**
- * Makes up values that a JSON Schema most likely accepts: one with as few members as possible, and others with all. The
+ * Makes up values that a JSON Schema most likely accepts: one with as few members as possible, and more with all of them. The
  * schema itself has to decide.
  */
 export function schemaValues(root: JsonObject): readonly JsonValue[] {

@@ -9,7 +9,7 @@ import { type Match, yesOrNo } from "./match.ts";
 /** One kind of condition, on a value as it is written, and on other spellings of it. */
 export interface Comparison {
   readonly written: (value: JsonValue) => Match;
-  /** Whether it holds for another spelling of a path or URL, or of a value that has some. */
+  /** Whether another spelling of a path or URL, or of a value that contains some, meets it. */
   readonly spelled: (other: SpelledInput, value: JsonValue) => boolean;
   /** The same where neither the case of letters nor their form matters. */
   readonly folded: (other: SpelledInput, value: JsonValue) => boolean;
@@ -27,11 +27,11 @@ type Textual = Extract<
 export function compareSpelled(
   { written, spelled, folded }: Comparison,
   value: JsonValue,
-  others: readonly SpelledInput[] | undefined,
+  otherSpellings: readonly SpelledInput[] | undefined,
 ): Match {
   const match = written(value);
-  if (others === undefined || match === "unclear") return match;
-  for (const other of others) {
+  if (otherSpellings === undefined || match === "unclear") return match;
+  for (const other of otherSpellings) {
     if (spelled(other, value) !== (match === "yes")) return "unclear";
     if (match === "no" && other.relative !== other.absolute && folded(other, value)) return "unclear";
   }
@@ -49,9 +49,9 @@ export function compileComparison(condition: Textual): Comparison {
 
 function equalTo(wanted: readonly JsonValue[]): Comparison {
   const scalars = new Set<JsonValue>(wanted.filter((item) => typeof item !== "object"));
-  const others = wanted.filter((item) => typeof item === "object");
+  const objects = wanted.filter((item) => typeof item === "object");
   const isWanted = (value: JsonValue): boolean =>
-    scalars.has(value) || others.some((item) => equalJson(item, value));
+    scalars.has(value) || objects.some((item) => equalJson(item, value));
   const texts = wanted.filter((item) => typeof item === "string").map(spellingOf);
   const compare = ({ relative, absolute }: SpelledInput, fold: (text: string) => string): boolean => {
     if (typeof relative !== "string" || typeof absolute !== "string")

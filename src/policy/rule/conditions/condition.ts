@@ -124,7 +124,7 @@ function stepsOf(paths: ConditionKey["paths"]): readonly string[] {
 }
 
 /** Returns what finds the other spellings of an input, if the tool declares what is at these steps as a path or URL. */
-function spelledAt(steps: readonly string[]): (call: MatchedCall) => Others {
+function spelledAt(steps: readonly string[]): (call: MatchedCall) => OtherSpellings {
   let last: Spellings["declared"] | undefined;
   let isDeclared = false;
   return ({ spelled }) => {
@@ -144,31 +144,31 @@ function rootValue(call: MatchedCall, root: Root): JsonValue | undefined {
 }
 
 type Found = JsonValue | typeof MISSING | typeof UNREACHABLE;
-/** The same value in other spellings of the input; `undefined` if it is no declared path or URL, and has none. */
-type Others = readonly SpelledInput[] | undefined;
-type ValueTest = (found: Found, call: MatchedCall, others?: Others) => Match;
-type LeafTest = (value: JsonValue, call: MatchedCall, others?: Others) => Match;
+/** The same value in other spellings of the input; `undefined` unless it is a declared path or URL. */
+type OtherSpellings = readonly SpelledInput[] | undefined;
+type ValueTest = (found: Found, call: MatchedCall, spelled?: OtherSpellings) => Match;
+type LeafTest = (value: JsonValue, call: MatchedCall, spelled?: OtherSpellings) => Match;
 
 function testElements(
   value: JsonValue,
-  spelled: Others,
-  [path = [], ...others]: ConditionKey["paths"],
-  test: (found: Found, spelled: Others) => Match,
+  spelled: OtherSpellings,
+  [path = [], ...deeper]: ConditionKey["paths"],
+  test: (found: Found, spelled: OtherSpellings) => Match,
 ): Match {
   const found = lookUp(value, path);
   if (typeof found === "symbol") return test(found, undefined);
   const also = lookUpSpelled(spelled, path);
-  if (others.length === 0) return test(found, also);
+  if (deeper.length === 0) return test(found, also);
   if (!Array.isArray(found)) return test(UNREACHABLE, undefined);
   if (found.length === 0) return test(MISSING, undefined);
   const places = Array.from({ length: found.length }, (_, index) => index);
   return eachOf(places, (index) => {
-    return testElements(found[index] as JsonValue, lookUpSpelled(also, [String(index)]), others, test);
+    return testElements(found[index] as JsonValue, lookUpSpelled(also, [String(index)]), deeper, test);
   });
 }
 
 /** Spelled inputs have the same shape as the input. */
-function lookUpSpelled(spelled: Others, path: readonly string[]): Others {
+function lookUpSpelled(spelled: OtherSpellings, path: readonly string[]): OtherSpellings {
   return spelled?.map(({ relative, absolute }) => ({
     relative: lookUp(relative, path) as JsonValue,
     absolute: lookUp(absolute, path) as JsonValue,
@@ -178,20 +178,20 @@ function lookUpSpelled(spelled: Others, path: readonly string[]): Others {
 function compileTest(condition: RuleCondition): ValueTest {
   if ("not" in condition) {
     const test = compileTest(condition.not);
-    return (found, call, others) => (found === MISSING ? "unclear" : not(test(found, call, others)));
+    return (found, call, spelled) => (found === MISSING ? "unclear" : not(test(found, call, spelled)));
   }
   if ("all" in condition) {
     const tests = condition.all.map(compileTest);
-    return (found, call, others) => allOf(tests, (test) => test(found, call, others));
+    return (found, call, spelled) => allOf(tests, (test) => test(found, call, spelled));
   }
   if ("any" in condition) {
     const tests = condition.any.map(compileTest);
-    return (found, call, others) => anyOf(tests, (test) => test(found, call, others));
+    return (found, call, spelled) => anyOf(tests, (test) => test(found, call, spelled));
   }
   const test = compileLeaf(condition);
-  return (found, call, others) => {
+  return (found, call, spelled) => {
     if (typeof found === "symbol") return found === MISSING ? "no" : "unclear";
-    return test(found, call, others);
+    return test(found, call, spelled);
   };
 }
 
@@ -206,7 +206,7 @@ function compileLeaf(condition: Comparison): LeafTest {
     return (value) => (typeof value === "number" ? yesOrNo(min <= value && value <= max) : "unclear");
   }
   const comparison = compileComparison(condition);
-  return (value, _, others) => compareSpelled(comparison, value, others);
+  return (value, _, spelled) => compareSpelled(comparison, value, spelled);
 }
 
 /**
@@ -240,8 +240,8 @@ function compileWithout(fields: readonly ToolField[]): ProvenanceTest {
     return allOf(fields, (field) =>
       allOf(texts, (text) => {
         if (text.length > MAX_REFERENCE_TEXT) return "unclear";
-        const holds = history?.provenance?.holdsValueOf(field, text);
-        return holds === undefined ? "unclear" : yesOrNo(!holds);
+        const isIn = history?.provenance?.holdsValueOf(field, text);
+        return isIn === undefined ? "unclear" : yesOrNo(!isIn);
       }),
     );
   };

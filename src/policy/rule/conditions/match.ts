@@ -1,8 +1,8 @@
 /** Whether a condition or rule matches; `unclear` if that cannot be decided. */
 export type Match = "yes" | "no" | "unclear";
 
-export function yesOrNo(holds: boolean): Match {
-  return holds ? "yes" : "no";
+export function yesOrNo(isTrue: boolean): Match {
+  return isTrue ? "yes" : "no";
 }
 
 /** `unclear` remains unclear. */
@@ -11,7 +11,7 @@ export function not(match: Match): Match {
   return match === "yes" ? "no" : "yes";
 }
 
-/** `no` if one item does not match, even if others are unclear. */
+/** `no` if any item does not match, even if some are unclear. */
 export function allOf<T>(items: readonly T[], test: (item: T) => Match): Match {
   let match: Match = "yes";
   for (const item of items) {
@@ -22,7 +22,7 @@ export function allOf<T>(items: readonly T[], test: (item: T) => Match): Match {
   return match;
 }
 
-/** `yes` if one item matches, even if others are unclear. */
+/** `yes` if any item matches, even if some are unclear. */
 export function anyOf<T>(items: readonly T[], test: (item: T) => Match): Match {
   return not(allOf(items, (item) => not(test(item))));
 }
