@@ -10,7 +10,7 @@ const WHOLE_BYTES = 4_096;
 
 /**
  * Bytes that arrive in chunks, in little more memory than they have: small chunks are copied into larger buffers. A chunk of one byte
- * would take some hundred, and could keep the whole buffer alive that it was read into.
+ * would take some hundred, and could retain the whole buffer that it was read into.
  */
 export class CollectedBytes {
   readonly #pieces: Buffer[] = [];

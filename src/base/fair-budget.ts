@@ -1,14 +1,14 @@
 /**
- * A budget that callers share. A caller alone may take all of it. A caller that comes while others hold everything
- * still gets its guaranteed share at once, so that `total` can be exceeded by one such share for each caller. As long
- * as several callers hold something, none gets more than an equal part, unless half of the budget is free.
+ * A budget that callers share. A single caller may reserve all of it. Every caller may always reserve its guaranteed share,
+ * even if the budget is exhausted, so that `total` can be exceeded by one share for each caller. While several callers have
+ * reservations, none gets more than an equal part, unless half of the budget is free.
  */
 export class FairBudget {
   readonly #total: number;
   readonly #share: number;
   readonly #most: number;
-  /** What each caller holds; no entry is zero. */
-  readonly #held = new Map<string, number>();
+  /** The amount that each caller has reserved; no entry is zero. */
+  readonly #reserved = new Map<string, number>();
   #used = 0;
 
   /**
@@ -21,30 +21,30 @@ export class FairBudget {
     this.#most = most;
   }
 
-  /** Takes an amount; returns `false` if it is not available for this caller now. */
+  /** Reserves an amount. Returns `false` if it is not available to this caller now. */
   take(caller: string, amount: number): boolean {
-    const held = this.#held.get(caller) ?? 0;
+    const reserved = this.#reserved.get(caller) ?? 0;
     if (amount > 0) {
-      if (!this.#allows(held, amount)) return false;
-      this.#held.set(caller, held + amount);
+      if (!this.#allows(reserved, amount)) return false;
+      this.#reserved.set(caller, reserved + amount);
       this.#used += amount;
     }
     return true;
   }
 
-  #allows(held: number, amount: number): boolean {
-    if (held + amount <= this.#share) return true;
-    if (held + amount > this.#most) return false;
+  #allows(reserved: number, amount: number): boolean {
+    if (reserved + amount <= this.#share) return true;
+    if (reserved + amount > this.#most) return false;
     const used = this.#used + amount;
     if (used > this.#total) return false;
-    const callers = this.#held.size + (held === 0 ? 1 : 0);
-    return held + amount <= this.#total / callers || used <= this.#total / 2;
+    const callers = this.#reserved.size + (reserved === 0 ? 1 : 0);
+    return reserved + amount <= this.#total / callers || used <= this.#total / 2;
   }
 
   giveBack(caller: string, amount: number): void {
-    const held = (this.#held.get(caller) ?? 0) - amount;
-    if (held > 0) this.#held.set(caller, held);
-    else this.#held.delete(caller);
+    const reserved = (this.#reserved.get(caller) ?? 0) - amount;
+    if (reserved > 0) this.#reserved.set(caller, reserved);
+    else this.#reserved.delete(caller);
     this.#used -= amount;
   }
 }

@@ -16,12 +16,12 @@ export interface GuardedFile {
 }
 
 let files: readonly GuardedFile[] = [];
-/** How often each of them was named. */
+/** How often each of them was guarded. */
 const named = new Map<string, { readonly file: GuardedFile; times: number }>();
 const listeners = new Set<() => void>();
 
 /**
- * Keeps files of this process from tools, in all its sandboxes: no grant lets a tool read or write them, by any path or hard
+ * Denies tools access to files of this process, in all its sandboxes: no grant lets a tool read or write them, by any path or hard
  * link. Sandgate names the files of its own that it opens or writes, such as stores, journals and keys, for as long as the
  * process runs, since the next one trusts them. Name those that your program reads its policy or credentials from.
  *
@@ -79,7 +79,7 @@ export function onGuardedFiles(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
-/** The files of how many workspaces are guarded: those of others again when a call is made there. */
+/** The most workspaces whose files are guarded; those of a further one are guarded again when a call is made there. */
 const MAX_WORKSPACES = 1_000;
 
 type FilesOf = (workspace: string) => readonly GuardedFile[];

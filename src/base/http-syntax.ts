@@ -1,5 +1,5 @@
 /**
- * `CONNECT` opens a tunnel to any address; `TRACE` and `TRACK` return the request's headers, which may hold
+ * `CONNECT` opens a tunnel to any address; `TRACE` and `TRACK` return the request's headers, which may contain
  * credentials, in the body.
  */
 const METHOD = /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z][A-Z0-9_-]*$/;

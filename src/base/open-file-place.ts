@@ -1,7 +1,7 @@
 import { type BigIntStats, linkSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 
 /**
- * The path of a file that this process has open. Others find the file only by its path: if the file was removed, renamed or
+ * The path of a file that this process has open. Other processes find the file only by its path: if the file was removed, renamed or
  * replaced, what is still written to it is lost.
  */
 export class OpenFilePlace {

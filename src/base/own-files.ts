@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 
 /**
- * Keeps other processes from taking the same lock. It is one of the kernel on an empty SQLite database, because Node.js has no
- * function for file locks: it ends with the process, however the process ends. The file stays.
+ * An exclusive lock between processes, which ends with its process, however the process ends. It is a lock of the kernel on
+ * an empty SQLite database, because Node.js has no function for file locks. The file stays.
  */
 export class FileLock implements Disposable {
   readonly #path: string;

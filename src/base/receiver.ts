@@ -42,7 +42,7 @@ export function checkReceiver(receiver: Receiver, what: string): Receiver {
   return { url: url.href };
 }
 
-/** Returns the program or the origin of a receiver: its arguments and its path may hold secrets. */
+/** Returns the program or the origin of a receiver: its arguments and its path may contain secrets. */
 export function receiverName(receiver: Receiver): string {
   return "url" in receiver ? new URL(receiver.url).origin : (receiver.command[0] ?? "");
 }

@@ -47,8 +47,8 @@ function isOwnDirectory(path: string): boolean {
 let ownMark: string | undefined;
 
 /**
- * Identifies this process in names of what it may leave behind: by its PID namespace, in which alone another process can tell
- * whether it still runs, its number and its start.
+ * Identifies this process in names of what it may leave behind: by its PID namespace, its number and its
+ * start. Only a process in the same namespace can find out whether it still runs.
  */
 export function processMark(): string {
   ownMark ??= `${ownNamespace()}-${process.pid}-${startOf("self") ?? 0}`;

@@ -17,7 +17,7 @@ export function requiredBeginning(text: string): string {
   return beginning(text, MAX_REQUIRED_LENGTH);
 }
 
-/** Finds a text in others, in time that is linear in their lengths. */
+/** Finds a text in other texts, in time linear in their lengths. */
 export class TextFinder {
   readonly #part: string;
   /** For each prefix of the text, the length of its longest proper prefix that is also its suffix. */
@@ -41,7 +41,7 @@ export class TextFinder {
     return this.#positions(text, false);
   }
 
-  /** The positions in a text, in order, also of those that overlap others. */
+  /** The positions of all occurrences in a text, in order; they may overlap. */
   allPositionsIn(text: string): Generator<number, void, undefined> {
     return this.#positions(text, true);
   }

@@ -21,7 +21,7 @@ export function ending(text: string, length: number): string {
   return copied(text.slice(splitsPair(text, start) ? start + 1 : start));
 }
 
-/** Returns a part of a text as one of its own: V8 keeps the whole text as long as a part of it that was cut out is there. */
+/** Copies a part of a text: V8 retains the whole text as long as a slice of it is referenced. */
 export function copied(part: string): string {
   return JSON.parse(JSON.stringify(part)) as string;
 }

@@ -40,8 +40,8 @@ export interface ThrownText {
   /** The error's message, without the stack and without paths of this host. */
   readonly message: string;
   /**
-   * The stack with those of its causes, or the whole thrown value, for the operator. Errors of this package say themselves what happened:
-   * they and their causes have no stack, except failures of tools.
+   * The stack with those of its causes, or the whole thrown value, for the operator. Errors of this package explain themselves:
+   * they and their causes are described without a stack, except failures of tools.
    */
   readonly detail: string;
 }
@@ -53,8 +53,8 @@ export function describeThrown(thrown: unknown): ThrownText {
       const message = String(thrown.message);
       // A tool's failure has a cause of any kind.
       const isOwn = thrown instanceof SandgateError && thrown.code !== "tool_failed";
-      const told = isOwn ? lineOf : stackOf;
-      const detail = `${told(thrown)}${describeCauses(thrown, told)}`;
+      const describe = isOwn ? lineOf : stackOf;
+      const detail = `${describe(thrown)}${describeCauses(thrown, describe)}`;
       return { message: withoutHostPaths(message, pathsOf(thrown)), detail };
     }
     const text = textOf(thrown);
@@ -76,13 +76,13 @@ function lineOf({ name, message }: Error): string {
 }
 
 /** Describes the causes of an error, each on lines of its own. Never throws. */
-function describeCauses(error: Error, told: (cause: Error) => string): string {
+function describeCauses(error: Error, describe: (cause: Error) => string): string {
   let described = "";
   try {
     let cause: unknown = error.cause;
     for (let depth = 0; depth < MAX_CAUSES && cause !== undefined && cause !== null; depth++) {
       if (cause instanceof Error) {
-        described += `\nCaused by: ${told(cause)}`;
+        described += `\nCaused by: ${describe(cause)}`;
         cause = cause.cause;
       } else {
         described += `\nCaused by: ${textOf(cause)}`;
@@ -148,7 +148,7 @@ export function systemErrorText(code: string): string | undefined {
 
 /**
  * Returns the code of the operating system that an error has, or one of its causes, as an error of `fetch` does; `undefined` if
- * there is none. May throw what a getter or a proxy trap of the value throws.
+ * none has one. May throw what a getter or a proxy trap of the value throws.
  */
 export function systemErrorCode(thrown: unknown): string | undefined {
   let error: unknown = thrown;

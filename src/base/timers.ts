@@ -83,14 +83,14 @@ export class PausableTimer {
 
   /** Stops, and returns the milliseconds that were counted since the start. */
   stop(): number {
-    this.#hold();
+    this.#suspend();
     this.#onExpire = undefined;
     return this.#elapsedMs;
   }
 
   /** Begins a pause, which may be before the start. Returns a function that ends it; a second call does nothing. */
   pause(): () => void {
-    if (this.#pauses++ === 0) this.#hold();
+    if (this.#pauses++ === 0) this.#suspend();
     let hasEnded = false;
     return () => {
       if (hasEnded) return;
@@ -104,7 +104,7 @@ export class PausableTimer {
     this.#timer = setTimeout(() => this.#onExpire?.(), Math.min(this.#leftMs, MAX_DELAY_MS));
   }
 
-  #hold(): void {
+  #suspend(): void {
     if (this.#timer === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;

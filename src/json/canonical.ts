@@ -78,7 +78,7 @@ export function canonicalText(value: JsonValue): string {
 export function isCanonicalText(text: string, value: JsonValue): boolean {
   try {
     const isOwnText = JSON.stringify(value) === text && isInOrder(value);
-    // Objects list integer keys first, so that the other way has to tell.
+    // Objects list integer keys first, which only the slower comparison recognises.
     return (
       (isOwnText || canonicalText(value) === text) && !(HALF_PAIR.test(text) && toWellFormed(value) !== value)
     );

@@ -38,7 +38,7 @@ function membersIn(text: string): number {
   return count;
 }
 
-/** Returns the index of the first repeated member name of a valid JSON text; `undefined` if there is none. */
+/** Returns the index of the first repeated member name of a valid JSON text; `undefined` if none. */
 export function locateDuplicateKey(text: string): number | undefined {
   /** The names in each open object; `undefined` for an open array. */
   const open: (Set<string> | undefined)[] = [];

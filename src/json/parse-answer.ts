@@ -4,7 +4,7 @@ import { looksUnsafe, seal } from "./parse.ts";
 import { type JsonBounds, locateRefusal, refuseNumber } from "./refusal.ts";
 import { freezeJson, isJsonObject, type JsonValue, JsonValueError } from "./value.ts";
 
-/** How to treat a number that a double cannot hold: refuse the text, or give the number as a string of its digits. */
+/** How to treat a number that a double cannot represent: refuse the text, or give the number as a string of its digits. */
 export type BigNumbers = "refuse" | "string";
 
 /** How to read an answer. */
@@ -28,7 +28,7 @@ const UNBOUNDED: JsonBounds = Object.freeze({
  *
  * @throws {SyntaxError} if it is not JSON.
  * @throws {JsonValueError} if it is nested too deep, has a member named `__proto__`, or a number that a double cannot
- *   hold: it would change in silence. With `duplicateKeys: "refuse"`, also if a member name repeats.
+ *   represent: it would be changed silently. With `duplicateKeys: "refuse"`, also if a member name repeats.
  */
 export function parseAnswer(
   text: string,
@@ -48,7 +48,7 @@ export function parseAnswer(
   return value === 0 ? 0 : value;
 }
 
-/** @throws {JsonValueError} if a number of the text cannot be held by a double. */
+/** @throws {JsonValueError} if a number of the text cannot be represented by a double. */
 function refuseNumbers(text: string): void {
   const refusal = locateRefusal(text, UNBOUNDED, "numbers");
   if (refusal !== undefined) throw new JsonValueError(`${refusal.reason} at position ${refusal.position}`);

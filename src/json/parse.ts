@@ -32,7 +32,7 @@ const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 /**
  * Parses untrusted JSON (RFC 8259). Depth, length and counts are checked before `JSON.parse` sees the text. It also
  * refuses members named `__proto__`, unpaired surrogates, numbers that are too large or too small for a double, and
- * integers that a double cannot hold exactly, and reports their position. `-0` becomes `0`.
+ * integers that a double cannot represent exactly, and reports their position. `-0` becomes `0`.
  *
  * @param duplicateKeys Default: `"refuse"`, since the text may have been read in another way elsewhere.
  */
@@ -79,7 +79,7 @@ function isPlain(text: string, members: number): boolean {
 }
 
 /**
- * Whether a text needs a closer look: some texts parse to the same value as harmless ones, and only their text tells
+ * Whether a text needs a closer look: some texts parse to the same value as harmless ones, and only the text shows
  * them apart.
  *
  * @param sights What the parsed value contains.

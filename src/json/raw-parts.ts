@@ -97,16 +97,16 @@ interface SourceTextJson {
 
 const SOURCE_TEXT_JSON = JSON as unknown as SourceTextJson;
 
-/** Parses JSON. Numbers for which `keeps` returns true become objects that are serialised as they were written. */
-export function parseKeepingNumbers(text: string, keeps: (literal: string) => boolean): JsonValue {
+/** Parses JSON. Numbers for which `isRaw` returns true become objects that are serialised as they were written. */
+export function parseKeepingNumbers(text: string, isRaw: (literal: string) => boolean): JsonValue {
   return SOURCE_TEXT_JSON.parse(text, (_, value, { source }) =>
-    typeof value === "number" && source !== undefined && keeps(source)
+    typeof value === "number" && source !== undefined && isRaw(source)
       ? SOURCE_TEXT_JSON.rawJSON(source)
       : value,
   );
 }
 
-/** Returns whether a value is a number that {@link parseKeepingNumbers} kept. */
+/** Returns whether a value is a raw number of {@link parseKeepingNumbers}. */
 export function isRawNumber(value: unknown): boolean {
   return SOURCE_TEXT_JSON.isRawJSON(value);
 }

@@ -11,7 +11,7 @@ export interface JsonBounds {
   /** The maximum number of different member names. Default: no bound besides `members`. */
   readonly names?: number;
   /**
-   * What happens to a number with a fraction or an exponent of which a double cannot hold every digit. `exact`: the text is
+   * What happens to a number with a fraction or an exponent of which a double cannot represent every digit. `exact`: the text is
    * refused. Default: it is rounded, as usual in JSON.
    */
   readonly decimals?: "exact";
@@ -37,7 +37,7 @@ export type RefusalScope = "structure" | "numbers" | "everything";
 
 const NUMBER = /[-\d][\d.eE+-]*/y;
 const INTEGER = /^-?\d+$/;
-/** The most significant digits of a decimal that tell two doubles apart. */
+/** The most significant digits that are needed to distinguish two doubles. */
 const MAX_DIGITS = 17;
 const BACKSLASH = 0x5c;
 const QUOTE = 0x22;
@@ -57,7 +57,7 @@ const MAX_ESCAPED_PROTO = 9 * 6;
 
 /**
  * Finds the first reason to refuse a JSON text: an exceeded bound or, in a text that `JSON.parse` accepted, a number
- * that a double cannot hold, an unpaired surrogate or a member named `__proto__`. One pass, no recursion.
+ * that a double cannot represent, an unpaired surrogate or a member named `__proto__`. One pass, no recursion.
  */
 export function locateRefusal(
   text: string,
@@ -163,7 +163,7 @@ function locateUnpaired(inside: string): number | undefined {
   return high;
 }
 
-/** Returns the first surrogate of the kind that four hexadecimal digits are one of: D800 to DFFF. Others are 0. */
+/** Returns the first surrogate of the kind of four hexadecimal digits, D800 or DC00; 0 if they are none. */
 function surrogateAt(inside: string, at: number): number {
   if ((inside.charCodeAt(at) | LOWER_CASE) !== LETTER_D) return 0;
   const second = inside.charCodeAt(at + 1) | LOWER_CASE;
@@ -177,7 +177,7 @@ function surrogateAt(inside: string, at: number): number {
  * Integers must be retained to the last digit, as they are often identifiers. Fractions are rounded to the nearest double,
  * as usual in JSON. Integers in the form in which ECMAScript serialises a double are accepted.
  *
- * @returns why a double cannot hold the number, or `undefined` if it can.
+ * @returns why a double cannot represent the number, or `undefined` if it can.
  */
 export function refuseNumber(literal: string): string | undefined {
   const value = Number(literal);
@@ -225,7 +225,7 @@ function decimalOf(literal: string): { readonly digits: string; readonly exponen
 }
 
 /**
- * Finds the quote that closes a JSON string; -1 if there is none.
+ * Finds the quote that closes a JSON string; -1 if not found.
  *
  * @param start Index of the opening quote.
  */

@@ -8,11 +8,11 @@ export interface JsonSyntaxError {
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const LITERAL = /true|false|null/y;
 const WHITESPACE = /[ \t\n\r]*/y;
-/** Plain characters and escapes. The repetition is bounded, as V8 keeps a backtracking state for each one. */
+/** Plain characters and escapes. The repetition is bounded, as V8 stores a backtracking state for each one. */
 const CHARACTERS = /(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,512}/y;
 
 /**
- * Finds the first syntax error of a text; `undefined` if there is none. V8's own message has no position for most
+ * Finds the first syntax error of a text; `undefined` if none. V8's own message has no position for most
  * errors, and quotes the text.
  */
 export function locateSyntaxError(text: string): JsonSyntaxError | undefined {

@@ -127,20 +127,20 @@ class Parser {
     return [[codePoint, codePoint]];
   }
 
-  /** Adds the other case of letters. Others than those of ASCII have it in more than one way. */
+  /** Adds the other case of letters. Letters beyond ASCII can have several, and are refused. */
   #folded(set: CodePoints): CodePoints {
     if (!this.#ignoreCase) return set;
-    const others: CodePoints[] = [];
+    const folded: CodePoints[] = [];
     for (let letter = 0x61; letter <= 0x7a; letter++) {
       const cases = [letter, letter - 0x20, ...(letter === 0x6b ? [0x212a] : letter === 0x73 ? [0x17f] : [])];
       if (cases.some((each) => hasCodePoint(set, each)))
-        others.push(...cases.map((each) => [[each, each]] as const));
+        folded.push(...cases.map((each) => [[each, each]] as const));
     }
     if (set.some(hasOtherCase))
       throw new PatternError(
         "other letters than those of ASCII are not supported where case does not matter",
       );
-    return union(set, ...others);
+    return union(set, ...folded);
   }
 
   #take(pattern: RegExp): RegExpExecArray | undefined {

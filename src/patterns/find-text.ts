@@ -9,10 +9,10 @@ const PIECE =
 /** The most steps of a search, which is then given up: each follows all programs over one character. */
 const MAX_STEPS = 20_000;
 
-/** What a search has found: the shortest text, that there is none, or nothing, since it was given up. */
+/** The result of a search: the shortest text, `none` if no text exists, or `unknown` if the search was given up. */
 export type FoundText = { readonly text: string } | "none" | "unknown";
 
-/** Whether something holds for a text: `undefined` if this depends on how the text goes on. */
+/** Whether something is true of a text: `undefined` if that depends on how the text continues. */
 export type Answer = boolean | undefined;
 
 /**
@@ -168,7 +168,7 @@ function isAt(place: Place, before: Before, after: After): boolean {
  * Returns a text that is in every text that a pattern matches: the longest that is easily found. Patterns with alternatives
  * have none, and what is in groups is not looked at.
  *
- * @param source A valid ECMAScript pattern that tells upper from lower case.
+ * @param source A valid, case-sensitive ECMAScript pattern.
  */
 export function requiredLiteral(source: string): string | undefined {
   let longest = "";

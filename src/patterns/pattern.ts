@@ -57,8 +57,8 @@ export function compilePattern(source: string, { ignoreCase = false }: PatternOp
 const recent = new LruMap<string, Pattern>(256);
 
 /**
- * A policy of 10,000 patterns compiles each several times in one job, in which a `WeakRef` keeps its target, and its next
- * version has most of them, too.
+ * A policy of 10,000 patterns compiles each several times in one job, during which a `WeakRef` retains its target, and
+ * its next version has most of them, too.
  */
 const used = new Map<string, WeakRef<Pattern>>();
 const collected = new FinalizationRegistry<string>((key) => {

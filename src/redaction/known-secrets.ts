@@ -115,7 +115,7 @@ export const KEY_FORMS: Readonly<Record<string, readonly string[]>> = {
   "mapbox-token": ["sk\\.eyJ[\\w-]{8,}\\.[\\w-]{16,}"],
   "frameio-token": ["fio-u-[\\w-]{64}"],
   "linkedin-secret": ["WPL_AP[01]\\.[A-Za-z0-9.]{12,}={0,2}"],
-  // A short one is told from data that begin with zeros, and from names, by what comes up to its first digit.
+  // Short ones are recognised by the characters up to the first digit, unlike data that begin with zeros, and names.
   "facebook-token": ["EAA[A-Za-z0-9]{100,}", "EAA[B-Z][B-Za-z]{0,30}\\d[A-Za-z0-9]{30,99}"],
   "firebase-key": ["AAAA[\\w-]{7}:APA91b[\\w-]{130,}"],
   "twitter-token": ["AAAAAAAAAAAAAAAAAAAAA[A-Za-z0-9%]{60,}"],
@@ -127,7 +127,7 @@ const NAMED = Object.entries(KEY_FORMS).map(
   ([name, sources]) => [name, new RegExp(`^(?:${sources.join("|")})$`)] as const,
 );
 
-/** Matches all of these keys, where none of the characters before can belong to one. Global. */
+/** Matches all of these keys, not preceded by a character that can belong to one. Global. */
 const KEY_PATTERN: RegExp = new RegExp(
   `(?<![A-Za-z0-9_-])(?=[\\w.~$:/+-]{15})(?:${Object.values(KEY_FORMS).flat().join("|")})`,
   "g",
@@ -330,7 +330,7 @@ const CLUES = new RegExp(
 );
 
 /**
- * Whether a text can match one of {@link KNOWN_FORMS}, or hold the name of a secret with a value. Many texts cannot, and
+ * Whether a text can match one of {@link KNOWN_FORMS}, or contain the name of a secret with a value. Many texts cannot, and
  * this takes a tenth of the time of trying.
  */
 export function mayHoldSecret(text: string): boolean {

@@ -30,7 +30,7 @@ export interface RedactionOptions {
    * are. Default: `false`.
    */
   readonly results?: boolean;
-  /** Whether a call whose arguments hold a secret is denied. Default: `"pass"`. */
+  /** Whether a call whose arguments contain a secret is denied. Default: `"pass"`. */
   readonly onSecretArgument?: "pass" | "deny";
 }
 
@@ -87,7 +87,7 @@ export class Redaction {
     return this.#mayChange(value) ? this.#redacted(value) : value;
   }
 
-  /** Whether a value can hold a secret. Most cannot, and this takes a fifth of the time of a copy. */
+  /** Whether a value can contain a secret. Most cannot, and this takes a fifth of the time of a copy. */
   #mayChange(value: JsonValue): boolean {
     if (typeof value === "string") return this.#own.length > 0 || mayHoldSecret(value);
     if (typeof value !== "object" || value === null) return false;
@@ -178,7 +178,7 @@ export class Redaction {
     return shown;
   }
 
-  /** Whether a value holds a secret. */
+  /** Whether a value contains a secret. */
   finds(value: JsonValue): boolean {
     return this.json(value) !== value;
   }

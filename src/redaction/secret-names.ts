@@ -128,7 +128,7 @@ const OTHER_PLACES: readonly Place[] = [
   },
 ];
 
-/** Where a space follows `=` but none precedes it, a shell would run the rest. */
+/** Where a space follows `=` but none precedes it, a shell would run what follows. */
 const NARROW_SEPARATOR = String.raw`=|[ \t]{1,4}=[ \t]{0,4}|[ \t]{0,4}:[ \t]{0,4}`;
 
 /** Of the characters of tokens. */
@@ -138,7 +138,7 @@ const LONGEST_NAME = 256;
 /** How many names are remembered. When there are more, all of them are forgotten. */
 const MAX_KNOWN = 1_000;
 
-/** The names of members that hold secrets: those that are known, and an embedder's own. */
+/** The names of members that contain secrets: the known ones, and an embedder's own. */
 export class SecretNames {
   /**
    * `password=hunter2` and `"password": "hunter2"`: the separator and the value after a name, which is the first group; the second
@@ -170,7 +170,7 @@ export class SecretNames {
     this.inTextNarrowly = new RegExp(`(?<=(${names})${QUOTE})(${NARROW_SEPARATOR})${NARROW_VALUE}`, "gi");
   }
 
-  /** Returns the kind of secret that a member of this name holds, or `undefined` if its name does not say so. */
+  /** Returns the kind of secret that a member's name stands for, or `undefined`. */
   of(name: string): string | undefined {
     if (name.length > LONGEST_NAME) return undefined;
     let kind = this.#known.get(name);

@@ -32,7 +32,7 @@ const EAST_ASIAN =
 
 const WITHOUT_SCRIPT = /[\p{Script=Common}\p{Script=Inherited}]/u;
 
-/** Scripts in which letters of the others have look-alikes. All further scripts count as one. */
+/** Scripts with letters that look like those of another one. All further scripts count as one. */
 const OTHER_SCRIPTS: readonly RegExp[] = [
   /\p{Script=Cyrillic}/u,
   /\p{Script=Greek}/u,
@@ -62,18 +62,18 @@ const LETTERS_BEYOND_ASCII = /(?![A-Za-z])\p{L}/gu;
 
 const DIGITS_BEYOND_ASCII = /(?!\d)\p{Nd}/gu;
 
-/** A part of a text that a person is shown. Without control characters, except line feeds if the text keeps its lines. */
+/** A part of a text for a person: without control characters, except line feeds if the text keeps its lines. */
 export interface Segment {
   /**
-   * Who says it: `text` and `escape` are of the foreign text, as it is or as an escape for a character that is not shown
-   * as it is. A `note` is Sandgate's, about what is not shown.
+   * Its origin: `text` is of the foreign text, `escape` stands for a character of it that is not shown as it is, and a
+   * `note` is Sandgate's, about what is not shown.
    */
   readonly kind: "text" | "escape" | "note";
   readonly text: string;
 }
 
 /**
- * Characters that a person cannot see, or cannot tell from others: control and format characters, bidi controls, halves
+ * Characters that a person cannot see or recognise: control and format characters, bidi controls, halves
  * of surrogate pairs, private and unassigned characters, separators and blanks other than the space, variation
  * selectors, tags.
  */

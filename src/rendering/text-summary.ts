@@ -4,9 +4,9 @@ import type { Redaction } from "../redaction/redaction.ts";
 import { count } from "./escape.ts";
 import { PLACE, type Rendering, type RenderOptions, render, textOf } from "./render.ts";
 
-/** The arguments of a call as a person who decides about it is shown them, as one line. */
+/** The arguments of a call on one line, for a person who decides about it. */
 export interface InputSummary extends TextSummary {
-  /** SHA-256 of the canonical text that runs, with its secrets: tells two long arguments apart. */
+  /** SHA-256 of the canonical text that runs, with its secrets: distinguishes long arguments. */
   readonly digest: string;
 }
 
@@ -20,7 +20,7 @@ export interface SummaryOptions {
   readonly chars?: number;
 }
 
-/** A foreign text as a person who decides about it is shown it. */
+/** A foreign text, for a person who decides about it. */
 export interface TextSummary extends Rendering {
   /** The segments as one text. */
   readonly text: string;

@@ -20,7 +20,7 @@ export interface ArgumentRules {
   readonly coerce?: boolean;
 }
 
-/** The rules that apply unless the tool or the registry sets others. */
+/** The rules that apply unless the tool or the registry sets different ones. */
 export const DEFAULT_ARGUMENT_RULES: Required<ArgumentRules> = Object.freeze({
   nullForOptional: "absent",
   coerce: false,

@@ -23,7 +23,7 @@ const MAX_ERRORS = 20;
 /** How much of a name is in a path. Texts have less of it. */
 const MAX_KEY_LENGTH = 512;
 
-/** Checks a value against a keyword that holds no schema. Texts are those of ajv. */
+/** Checks a value against a keyword without subschemas. Texts are those of ajv. */
 type Assertion = (expected: never, value: JsonValue) => Errors;
 
 /** How much of a list of names is in an error, so that thousands of errors stay small. */
@@ -38,7 +38,7 @@ type Tests = WeakMap<object, (value: JsonValue) => boolean>;
 const enumTests: Tests = new WeakMap();
 const constTests: Tests = new WeakMap();
 
-/** The assertions by keyword, except for `pattern`. Each holds for values of other types than its own. */
+/** The assertions by keyword, except for `pattern`. Values of other types than its own pass. */
 export const ASSERTIONS: Readonly<Record<string, Assertion>> = {
   type: (types: string | readonly string[], value) =>
     (typeof types === "string" ? hasType(value, types) : types.some((type) => hasType(value, type)))
@@ -121,12 +121,12 @@ export function matches(pattern: Pattern, text: string): boolean {
 }
 
 function number(
-  holds: (value: number, expected: number) => boolean,
+  isMet: (value: number, expected: number) => boolean,
   keyword: string,
   words: string,
 ): (expected: number, value: JsonValue) => Errors {
   return (expected, value) =>
-    typeof value !== "number" || holds(value, expected)
+    typeof value !== "number" || isMet(value, expected)
       ? undefined
       : error(keyword, `must ${words} ${expected}`);
 }

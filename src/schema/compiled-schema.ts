@@ -55,7 +55,7 @@ export function compileSchema(
   return new Compiled(lowerSchema(schema, shared));
 }
 
-/** Validates a value, and keeps the errors of the last one, as ajv's functions do. */
+/** Validates a value, and has the errors of the last one, as ajv's functions do. */
 interface Validator {
   (value: JsonValue): boolean;
   errors?: readonly ValidationError[] | null;

@@ -32,7 +32,7 @@ export type CheckedFormat =
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 const WEB_SCHEME = /^(?:https?|ftp):\/\/[^/]/i;
 
-/** Returns whether a format is checked. All others are annotations. */
+/** Returns whether a format is checked. All other formats are annotations. */
 export function isKnownFormat(name: string): boolean {
   return Object.hasOwn(loadAjv().fullFormats, name);
 }

@@ -59,7 +59,7 @@ class MemberNames {
     return fewer.filter((name) => Object.hasOwn(properties, name) && Object.hasOwn(value, name));
   }
 
-  /** Forgets the last value, which must not be kept alive. */
+  /** Forgets the last value, so that it can be collected. */
   forgetValue(): void {
     this.#listed = undefined;
   }
@@ -306,7 +306,7 @@ export class Interpreter {
   ): Errors {
     const { [name]: keyword } = schema;
     if (name === "contains") return this.#contains(schema, items, seen);
-    // Draft 7 has its list of schemas in `items`, and what applies to the rest in `additionalItems`.
+    // Draft 7 has its list of schemas in `items`, and what applies to further items in `additionalItems`.
     if (name === "prefixItems" || (name === "items" && Array.isArray(keyword))) {
       const list = keyword as readonly unknown[];
       seen?.addItemsBefore(Math.min(list.length, items.length));

@@ -39,7 +39,7 @@ const keyword = (shape: KeywordShape, inPlace = false, draft?: Draft): Keyword =
   ...(draft !== undefined && { draft }),
 });
 
-/** Every keyword that affects validity. All others are annotations. */
+/** Every keyword that affects validity. All other keywords are annotations. */
 export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
   Object.entries({
     $ref: applied("reference"),
@@ -89,7 +89,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
   }),
 );
 
-/** Keywords that hold schemas as targets of references. */
+/** Keywords whose schemas are only targets of references. */
 export const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
 
 /** The types of JSON, and `integer`. */

@@ -23,7 +23,7 @@ export function subschemas(schema: JsonObject): readonly Subschema[] {
 }
 
 /**
- * Maps each schema in a keyword's value. Returns the value itself if the keyword holds no schemas.
+ * Maps each schema in a keyword's value. Returns the value itself if the keyword has no schemas.
  *
  * @param change Receives each schema and its JSON pointer within the value.
  */

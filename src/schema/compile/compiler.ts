@@ -11,7 +11,7 @@ import { CONTENT_KEYWORD, type ContentWork, type LoweredSchema, WORK_KEYWORD } f
 /** Whether a validator stops at the first error or collects all of them. */
 export type ErrorMode = "first" | "all";
 
-/** An ajv instance keeps some memory for every schema it compiled, so it is replaced after this many. */
+/** An ajv instance retains memory for every schema that it compiled, so it is replaced after this many. */
 const MAX_USES = 500;
 
 const compilers = new Map<string, { readonly ajv: Ajv; uses: number }>();

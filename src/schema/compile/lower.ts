@@ -108,7 +108,7 @@ class Lowering {
 
   run(): LoweredSchema {
     const definitions: Record<string, LoweredNode> = {};
-    // Lowering one may add others.
+    // Lowering one may add further ones.
     for (const { name, schema, path, scope } of this.#definitions.list) {
       const before = this.#budget.spent;
       this.#budget.spend(path);
