@@ -1,4 +1,4 @@
-/** What a call changed in the files that it was granted, as Sandgate saw it. Frozen, with all that it holds. */
+/** What a call changed in the files that it was granted, as Sandgate saw it. Deeply frozen. */
 export interface Changes {
   /** At most 1,000, sorted by path. */
   readonly files: readonly FileChange[];

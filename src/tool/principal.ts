@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json/value.ts";
 
 /**
- * Who calls, as the embedder or an executor authenticated it. A caller never names itself: nothing in a call or in the
+ * The caller, as the embedder or an executor authenticated it. A caller never names itself: nothing in a call or in the
  * body of a request sets it.
  */
 export interface Principal {

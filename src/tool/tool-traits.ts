@@ -49,8 +49,8 @@ export interface ToolTraits {
    */
   readonly usesFiles?: boolean;
   /**
-   * Every write of the tool goes through `context.files`, so that it can be held: a session in the mode `review` or `audit`
-   * runs it without asking. Of use only with `usesFiles` and a function or factory as the host implementation. Default:
+   * Whether every write of the tool goes through `context.files`, so that it can be staged: a session in the mode `review`
+   * or `audit` runs it without asking. Of use only with `usesFiles` and a function or factory as the host implementation. Default:
    * `false`.
    */
   readonly writesThroughFiles?: boolean;
@@ -68,7 +68,7 @@ export interface ToolTraits {
   /** Whether a session offers the tool to its model. Default: in every session. */
   readonly visibleTo?: (session: SessionInfo) => boolean;
   /**
-   * What a call would change, such as paths, as it is shown to a person who is asked: at most 100 lines. Default: the
+   * What a call would change, such as paths, as a person who confirms the call sees it: at most 100 lines. Default: the
    * arguments in `paths` with `write`.
    */
   readonly projectChanges?: (input: never, context: ProgramContext) => readonly string[];
@@ -173,7 +173,7 @@ export interface ProgramContext {
   readonly sessionId: string;
   readonly toolName: string;
   readonly turnId?: string | undefined;
-  /** Who calls, frozen; absent if the context does not say. */
+  /** The caller, frozen; absent if the context does not name one. */
   readonly principal?: Principal | undefined;
   /** The absolute path of the session's workspace on this machine, if it has one. */
   readonly workspace?: string | undefined;
@@ -191,13 +191,13 @@ export interface PreflightContext {
   /**
    * Validates arguments of another tool as a call of it would.
    *
-   * @returns every problem; an empty list if there is none, or no such tool.
+   * @returns every problem; an empty list also if the tool does not exist.
    */
   readonly problemsOf: (
     name: string,
     args: JsonValue,
   ) => readonly { readonly path: string; readonly message: string }[];
-  /** Who calls, frozen; `undefined` if the context does not say. */
+  /** The caller, frozen; `undefined` if the context does not name one. */
   readonly principal: Principal | undefined;
   /** `DispatchContext.embedder`, as it is. */
   readonly embedder?: unknown;

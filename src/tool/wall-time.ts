@@ -1,7 +1,7 @@
-/** Stops a call's wall time while a person is asked. Returns a function that lets it go on. Several stops can overlap. */
+/** Pauses a call's wall time while a person is asked. Returns a function that resumes it. Pauses can overlap. */
 export type PauseWallTime = () => () => void;
 
-/** A context of a host tool whose call's wall time can be stopped. This is no part of what tools are told of their context. */
+/** A context of a host tool whose call's wall time can be stopped. Not part of the context that tools are documented to get. */
 export interface PausableContext {
   pauseWallTime(): () => void;
 }

@@ -17,7 +17,7 @@ export interface FileEntry {
 }
 
 /**
- * The granted files of a call of a host tool. Every path is held to the grant when it is used.
+ * The granted files of a call of a host tool. Every path is checked against the grant when it is used.
  *
  * A relative path begins at `/`, where the tool sees what is granted; if nothing is granted there, at the first granted
  * directory. An absolute path is one that begins with the `at` of a grant, or a path on this machine that is granted.

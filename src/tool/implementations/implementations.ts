@@ -66,7 +66,7 @@ export interface HostContext<Embedder = unknown> {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
-  /** Who calls, frozen; absent if the context does not say. */
+  /** The caller, frozen; absent if the context does not name one. */
   readonly principal?: Principal | undefined;
   /** Aborted if the call is cancelled or exceeds its wall time. Pass it to whatever the function waits for. */
   readonly signal: AbortSignal;
@@ -100,9 +100,9 @@ export interface HostContext<Embedder = unknown> {
    * result the calling tool reads whole.
    */
   readonly resultChars?: number | undefined;
-  /** The supervised agent that calls; absent if the call is none of such an agent. */
+  /** The supervised agent that calls; absent if no such agent makes the call. */
   readonly agent?: AgentInfo | undefined;
-  /** What the agent may have done for it, to ask about what no argument names; absent if `agent` is. */
+  /** Checks the agent's capabilities for what no argument names; absent if `agent` is. */
   readonly kernel?: KernelChecks | undefined;
   /**
    * Whether a tool exists for the session, and may be called: by the tool that makes this call, or else by the model. The
@@ -182,7 +182,7 @@ export interface HostFactory<Input = never, Embedder = unknown> {
 }
 
 /**
- * A function of an ES module that runs in a worker thread of the pool: for work that keeps a CPU busy, which a deadline
+ * A function of an ES module that runs in a worker thread of the pool: for CPU-bound work, which a deadline
  * can end only in a thread. A thread runs one call at a time, also while that only waits: use a function in this process for
  * what waits for a server or a disk. Each thread imports the module once, so module state is neither fresh for each call nor
  * shared by all calls.

@@ -43,7 +43,7 @@ export interface ProcessImplementation<Input = never> {
   readonly env?: Readonly<Record<string, string>>;
   /**
    * The working directory, relative to the first granted directory. A call fails with `permission_denied` if it leads out
-   * of that, also through a link. Default: the first granted directory, or `/tmp` if there is none.
+   * of that, also through a link. Default: the first granted directory, or `/tmp` without one.
    */
   readonly cwd?: string | ArgumentReference;
   /**
@@ -65,7 +65,7 @@ export interface ProcessImplementation<Input = never> {
   readonly idleMs?: number | ((input: Input) => number | undefined);
   /**
    * Returns the milliseconds after which the program is ended for the arguments of a call, whose result has what it wrote until
-   * then, and a text that says so. The wall time of the grant holds besides. From 100 to 86,400,000. Default: only that.
+   * then, and a text that says so. The wall time of the grant applies, too. From 100 to 86,400,000. Default: only that.
    */
   readonly timeoutMs?: (input: Input) => number | undefined;
   /**

@@ -55,7 +55,7 @@ export interface HttpResponseRules {
   /** Whether the body is text. The output is then a string. Default: `false`. */
   readonly text?: boolean;
   /**
-   * How to treat a number that a double cannot hold, such as `9007199254740993`: fail the call, or give the number as a
+   * How to treat a number that a double cannot represent, such as `9007199254740993`: fail the call, or give the number as a
    * string of its digits. Default: `"refuse"`.
    */
   readonly bigNumbers?: "refuse" | "string";
@@ -110,7 +110,7 @@ export interface McpToolHandle {
 
 /** Options of {@link McpToolHandle.call}. */
 export interface McpCallOptions {
-  /** Cancels the call: the server is told so. */
+  /** Cancels the call, and notifies the server. */
   readonly signal: AbortSignal;
   /** Gets what the server reports while the call runs. Must not throw. */
   readonly onProgress?: (progress: McpProgress) => void;
