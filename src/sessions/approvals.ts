@@ -19,7 +19,7 @@ export interface ApprovalTable {
   removeApproval(id: string): MaybePromise<boolean>;
 }
 
-/** For which calls an approval holds, and for how long. A person chooses it when answering a confirmation. */
+/** The calls that an approval covers, and for how long. A person chooses it when answering a confirmation. */
 export interface ApprovalScope {
   /** Names of tools, in which `*` matches any number of characters, as in a policy. */
   readonly tools: readonly string[];
@@ -34,7 +34,7 @@ export interface ApprovalScope {
   readonly calls?: number;
 }
 
-/** A remembered answer: the calls in its scope run without a question wherever the policy accepts that. */
+/** A remembered answer: the calls in its scope run without a confirmation wherever the policy accepts that. */
 export interface Approval extends ApprovalScope {
   /** The id of the confirmation whose answer made the approval. */
   readonly id: string;
@@ -48,7 +48,7 @@ export interface Approval extends ApprovalScope {
   readonly by: string;
   /** When, in milliseconds since the epoch. */
   readonly at: number;
-  /** From when on the approval no longer holds, in milliseconds since the epoch. Default: never. */
+  /** When the approval expires, in milliseconds since the epoch. Default: never. */
   readonly expiresAt?: number;
 }
 
@@ -59,7 +59,7 @@ export interface StoredApproval {
   readonly used: number;
 }
 
-/** Where an approval holds. */
+/** Where an approval applies. */
 export interface ApprovalPlace {
   readonly sessionId: string;
   /** The id of the session's principal; absent if the session has none. */
@@ -81,24 +81,24 @@ export interface RememberedAnswer extends ApprovalPlace {
 /** The most approvals of a session, or of a workspace. The oldest is removed first. */
 const MAX_APPROVALS = 1_000;
 
-interface Held {
+interface RememberedApproval {
   readonly approval: Approval;
   readonly matcher: RuleMatcher;
   used: number;
 }
 
-/** What people approved beyond the call about which they were asked. It never allows what a policy does not. */
+/** What people approved beyond the call that they confirmed. It never allows what a policy does not. */
 export class Approvals {
   readonly #store: ApprovalTable;
   readonly #now: () => number;
   /** Whether other processes add and remove approvals, too. */
   readonly isShared: boolean;
-  /** By what {@link keyOf} returns. */
-  readonly #held = new Map<string, Held[]>();
+  /** By {@link keyOf}. */
+  readonly #byKey = new Map<string, RememberedApproval[]>();
 
   /**
    * @param now Returns milliseconds since the epoch.
-   * @param options.isShared Whether other processes add and remove approvals, too. Default: none does.
+   * @param options.isShared Whether other processes add and remove approvals, too. Default: `false`.
    */
   constructor(store: ApprovalTable, now: () => number, { isShared = false }: { isShared?: boolean } = {}) {
     this.#store = store;
@@ -106,18 +106,18 @@ export class Approvals {
     this.isShared = isShared;
   }
 
-  /** Takes up the approvals of earlier processes, and of others. */
+  /** Reads the approvals of earlier processes, and of other running ones. */
   async restore(): Promise<void> {
     const stored = await this.#store.approvals();
-    if (this.isShared) this.#held.clear();
+    if (this.isShared) this.#byKey.clear();
     for (const { approval, used } of stored) {
       if (this.#isExpired(approval)) await this.#store.removeApproval(approval.id);
-      else this.#hold(approval, used);
+      else this.#remember(approval, used);
     }
   }
 
   /**
-   * Remembers an answer. In a session without a workspace, an approval for the workspace holds for the session.
+   * Remembers an answer. In a session without a workspace, an approval for the workspace applies to the session.
    *
    * @returns the approval, after it was stored; `undefined` if it was revoked before.
    */
@@ -130,26 +130,26 @@ export class Approvals {
       ...(typeof scope.for === "number" && { expiresAt: answer.at + scope.for }),
     });
     if ((await this.#store.addApproval(approval)) === false) return undefined;
-    const held = this.#hold(approval, 0);
-    const [oldest] = held;
-    const superfluous = held.filter((other) => this.#isExpired(other.approval));
-    if (held.length > MAX_APPROVALS && oldest !== undefined) superfluous.push(oldest);
+    const remembered = this.#remember(approval, 0);
+    const [oldest] = remembered;
+    const superfluous = remembered.filter((other) => this.#isExpired(other.approval));
+    if (remembered.length > MAX_APPROVALS && oldest !== undefined) superfluous.push(oldest);
     for (const { approval: other } of superfluous) await this.#remove(other);
     return approval;
   }
 
   /**
-   * Returns an approval that covers a call, one without a bound of calls first; `undefined` if there is none.
+   * Returns an approval that covers a call, one without a bound of calls first; `undefined` if none.
    *
    * @see {@link use}, which counts the call.
    */
   find(place: ApprovalPlace, { tool, ...call }: PolicyRequest): Approval | undefined {
-    if (this.#held.size === 0) return undefined;
+    if (this.#byKey.size === 0) return undefined;
     let bounded: Approval | undefined;
     for (const key of keysOf(place)) {
-      for (const { approval, matcher, used } of this.#held.get(key) ?? []) {
+      for (const { approval, matcher, used } of this.#byKey.get(key) ?? []) {
         if (used >= (approval.calls ?? Number.POSITIVE_INFINITY) || this.#isExpired(approval)) continue;
-        // An unclear match is none: the arguments may be other than they appear to be.
+        // An unclear match does not count: the arguments may be other than they appear to be.
         if (!matcher.concerns(tool) || matcher.match(call) !== "yes") continue;
         if (approval.calls === undefined) return approval;
         bounded ??= approval;
@@ -163,32 +163,32 @@ export class Approvals {
    * may: the call is not covered then.
    */
   use({ id, ...approval }: Approval): MaybePromise<boolean> {
-    const held = this.#held.get(keyOf(approval))?.find((other) => other.approval.id === id);
-    if (held === undefined) return false;
+    const remembered = this.#byKey.get(keyOf(approval))?.find((other) => other.approval.id === id);
+    if (remembered === undefined) return false;
     // Another process could have revoked it.
     if (this.isShared) return this.#store.useApproval(id);
     if (approval.calls === undefined) return true;
-    if (held.used >= approval.calls) return false;
+    if (remembered.used >= approval.calls) return false;
     // At once, so that the next call finds another approval while this one is stored.
-    held.used++;
+    remembered.used++;
     return this.#store.useApproval(id);
   }
 
-  /** Reads what other processes have added and removed. Does nothing if none does. */
+  /** Reads what other processes have added and removed, if the approvals are shared. */
   async refresh(): Promise<void> {
     if (this.isShared) await this.restore();
   }
 
-  /** Returns the approvals that hold in a session, the oldest first. */
+  /** Returns the approvals that apply in a session, the oldest first. */
   list(place: ApprovalPlace): readonly StoredApproval[] {
     return keysOf(place)
-      .flatMap((key) => this.#held.get(key) ?? [])
+      .flatMap((key) => this.#byKey.get(key) ?? [])
       .filter(({ approval }) => !this.#isExpired(approval))
       .map(({ approval, used }) => ({ approval, used }))
       .sort((one, other) => one.approval.at - other.approval.at);
   }
 
-  /** Revokes an approval that holds in a session. Returns `false` if it does not exist. */
+  /** Revokes an approval that applies in a session. Returns `false` if it does not exist. */
   async revoke(place: ApprovalPlace, id: string): Promise<boolean> {
     const found = this.list(place).find(({ approval }) => approval.id === id);
     if (found === undefined) return false;
@@ -198,25 +198,26 @@ export class Approvals {
 
   /** Forgets the approvals of a session that is closed. The store removes them with the session. */
   forgetSession(sessionId: string): void {
-    this.#held.delete(sessionKey(sessionId));
+    this.#byKey.delete(sessionKey(sessionId));
   }
 
-  #hold(approval: Approval, used: number): readonly Held[] {
+  #remember(approval: Approval, used: number): readonly RememberedApproval[] {
     const key = keyOf(approval);
     const { tools, when } = approval;
     const matcher = new RuleMatcher({ tools, ...(when !== undefined && { when }) }, this.#now);
-    const held = this.#held.get(key) ?? [];
-    this.#held.set(key, held);
-    if (!held.some((other) => other.approval.id === approval.id)) held.push({ approval, matcher, used });
-    return held;
+    const remembered = this.#byKey.get(key) ?? [];
+    this.#byKey.set(key, remembered);
+    if (!remembered.some((other) => other.approval.id === approval.id))
+      remembered.push({ approval, matcher, used });
+    return remembered;
   }
 
-  /** The approval no longer holds when this returns, even if the store fails. */
+  /** The approval has no effect any more when this returns, even if the store fails. */
   async #remove(approval: Approval): Promise<void> {
     const key = keyOf(approval);
-    const left = this.#held.get(key)?.filter((other) => other.approval.id !== approval.id) ?? [];
-    if (left.length > 0) this.#held.set(key, left);
-    else this.#held.delete(key);
+    const left = this.#byKey.get(key)?.filter((other) => other.approval.id !== approval.id) ?? [];
+    if (left.length > 0) this.#byKey.set(key, left);
+    else this.#byKey.delete(key);
     await this.#store.removeApproval(approval.id);
   }
 
@@ -225,7 +226,7 @@ export class Approvals {
   }
 }
 
-/** Identifies the sessions in which an approval holds. */
+/** Identifies the sessions in which an approval applies. */
 function keyOf(approval: Omit<Approval, "id">): string {
   return approval.for === "workspace" ? workspaceKey(approval) : sessionKey(approval.sessionId);
 }

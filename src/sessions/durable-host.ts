@@ -13,11 +13,11 @@ import type { Session } from "./session.ts";
 import type { SessionTable } from "./session-table.ts";
 import type { SessionRecord } from "./store/store.ts";
 
-/** How many sessions of the runtime a process remembers. Others are read again when they are needed. */
+/** How many sessions of the runtime a process caches. */
 const MAX_LOADED = 10_000;
 
 /** Opens and drops the sessions of a process. */
-interface SessionKeeper {
+interface SessionOpener {
   /** Opens a session of the runtime here. */
   create(record: SessionRecord): Promise<Session>;
   /** Drops a session that is closed, or was not used for long. Does nothing if it does not exist. */
@@ -28,16 +28,16 @@ interface SessionKeeper {
 export class LoadedSessions {
   readonly #runtime: DurableRuntime;
   readonly #table: SessionTable;
-  readonly #keeper: SessionKeeper;
+  readonly #opener: SessionOpener;
   readonly #loading = new Map<string, Promise<Session | undefined>>();
   readonly #loaded: LruMap<string, Session>;
   readonly #readAt = new WeakMap<Session, number>();
 
-  constructor(runtime: DurableRuntime, table: SessionTable, keeper: SessionKeeper) {
+  constructor(runtime: DurableRuntime, table: SessionTable, opener: SessionOpener) {
     this.#runtime = runtime;
     this.#table = table;
-    this.#keeper = keeper;
-    this.#loaded = new LruMap(MAX_LOADED, { onEvicted: (id) => keeper.forget(id) });
+    this.#opener = opener;
+    this.#loaded = new LruMap(MAX_LOADED, { onEvicted: (id) => opener.forget(id) });
   }
 
   /**
@@ -58,7 +58,7 @@ export class LoadedSessions {
     const record = known ?? (await this.#runtime.session(id));
     if (record === undefined) {
       this.#loaded.delete(id);
-      this.#keeper.forget(id);
+      this.#opener.forget(id);
       return undefined;
     }
     const session = this.#table.get(id) ?? (await this.#load(record));
@@ -81,7 +81,7 @@ export class LoadedSessions {
     const { id } = record;
     const before = this.#loading.get(id);
     if (before !== undefined) return before;
-    const loading = this.#keeper
+    const loading = this.#opener
       .create(record)
       .then((session) => {
         this.#table.add(session);
@@ -121,7 +121,7 @@ export function durableHost({ settings, find }: HostSessions): DurableHost {
   };
 }
 
-/** How long what was read of a session holds, in ms. A message reads it once for its calls, which follow at once. */
+/** How long the record of a session is fresh, in ms. A message reads it once for its calls, which follow at once. */
 const RECENT_MS = 1_000;
 
 function recentRecord({ session }: DurableCall): SessionRecord | undefined {

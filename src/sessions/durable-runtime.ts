@@ -38,7 +38,7 @@ export interface DurableRuntime {
   readonly store: SessionStore;
   /** Why no messages are accepted now, for operators, unless that is the problem of the store; `undefined` if they are. */
   readonly problem: string | undefined;
-  /** Returns a session as it is now; `undefined` if there is none. */
+  /** Returns a session as it is now; `undefined` if none. */
   session(id: string): Promise<SessionRecord | undefined>;
   /** Counts a call of a session, unless that would exceed a limit. */
   readonly count: CountShared;
@@ -50,7 +50,7 @@ export interface DurableRuntime {
    * Stores a message and has its calls run. Returns the earlier message if the turn has one with this id, which stays as it
    * is, `"forgotten"` if the message is refused since its turn was forgotten, and otherwise `undefined`.
    *
-   * @throws as a rejection, if it cannot be stored: none of its calls runs then, unless the same message is sent again.
+   * @throws as a rejection, if it cannot be stored: its calls do not run then, unless the same message is sent again.
    */
   accept(message: DurableMessage): Promise<MessageRecord | "forgotten" | undefined>;
   /**

@@ -54,7 +54,7 @@ export interface LevelBasis {
   readonly modeLevel?: Level | undefined;
   readonly sideEffects: SideEffects;
   /** Whether everything that the call changes can be staged. */
-  readonly canHold: boolean;
+  readonly canStage: boolean;
   /** What the configuration says about the tool. Default: nothing. */
   readonly configured: ToolLevel | undefined;
   /** What the tool says about itself. Default: nothing. */
@@ -101,17 +101,17 @@ function raisedLevel(basis: LevelBasis): Level {
   return policy === "ask" && !(basis.remember && basis.approved) ? "prompt" : "auto";
 }
 
-/** The first that says something, from what is said of the call to what holds for its class. */
+/** The most specific level that is set, from that of the call to that of its class. */
 function usualLevel(basis: LevelBasis): CallLevel {
   const { configured, modeLevel, approved, own, mode, sideEffects } = basis;
   if (modeLevel === "auto" || modeLevel === "prompt") return modeLevel;
   if (configured === "auto" || configured === "prompt") return configured;
   if (approved) return "auto";
   if (configured === "prompt_once") return "prompt";
-  // What a tool says of itself, and where it works, must not prevent that a person looks at a change.
+  // Neither the tool's own level nor a trusted workspace may keep a person from reviewing a change.
   if (stagesChanges(mode) && !isReading(sideEffects)) {
     if (classLevel(basis) === "deny") return "deny";
-    return sideEffects === "write" && basis.canHold ? "held" : "prompt";
+    return sideEffects === "write" && basis.canStage ? "held" : "prompt";
   }
   if (own !== undefined) return own;
   if (mode === "autonomous") return "auto";

@@ -37,14 +37,14 @@ export interface ObservedCall {
  * tracks: values to be compared by their digests.
  *
  * A value that the model gave to a tool of its own, without a source, is never learnt from a result: the tool may have
- * kept it, and give it back where others read it from (create a contact, list the contacts).
+ * stored it, and return it as if it were data of its own (create a contact, list the contacts).
  */
 export class ProvenanceLedger implements ValueProvenance {
   readonly #tracked: () => TrackedFields | undefined;
   readonly #words: ConversationWords;
   readonly #values = new Map<string, ValueSet>();
   readonly #contents = new Map<string, ContentValues>();
-  /** Values of arguments that came from nowhere, folded. */
+  /** Values of arguments without a known source, folded. */
   readonly #tainted = new ValueSet();
   readonly #most: number;
   #isWhole = true;
@@ -72,8 +72,8 @@ export class ProvenanceLedger implements ValueProvenance {
   }
 
   /** Remembers what a user said. */
-  hear(text: string): void {
-    this.#words.hear(text);
+  observeUserText(text: string): void {
+    this.#words.add(text);
   }
 
   /** Takes note of the arguments of a call that is about to run. */
@@ -100,7 +100,7 @@ export class ProvenanceLedger implements ValueProvenance {
       if ("tool" in source ? source.tool !== toolName : source.lookup !== toolName) continue;
       if ("tool" in source || this.#isUsers(input)) this.#learn(source, output);
     }
-    for (const field of contents) if (field.tool === toolName) this.#keep(field, output);
+    for (const field of contents) if (field.tool === toolName) this.#learnContent(field, output);
   }
 
   isFrom(source: ValueSource, value: string | number): boolean | undefined {
@@ -115,8 +115,8 @@ export class ProvenanceLedger implements ValueProvenance {
 
   holdsValueOf(field: ToolField, text: string): boolean | undefined {
     const values = this.#contents.get(fieldKey(field));
-    const holds = values === undefined ? false : values.areIn(text);
-    return holds === false && !this.#isTrackedWhole(field) ? undefined : holds;
+    const isIn = values === undefined ? false : values.areIn(text);
+    return isIn === false && !this.#isTrackedWhole(field) ? undefined : isIn;
   }
 
   #has(source: FieldSource, kind: ValueKind, value: string | number): boolean | undefined {
@@ -146,7 +146,7 @@ export class ProvenanceLedger implements ValueProvenance {
     }
   }
 
-  #keep(field: ToolField, output: JsonValue): void {
+  #learnContent(field: ToolField, output: JsonValue): void {
     const key = fieldKey(field);
     const values = this.#contents.get(key) ?? new ContentValues();
     this.#contents.set(key, values);
@@ -194,13 +194,13 @@ function toolOf(field: FieldSource): string {
   return "tool" in field ? field.tool : field.lookup;
 }
 
-/** A value in a form that a tool may have brought it into when it kept it: a number is the same as its text. */
+/** Normalises a value as a tool may have done when it stored it: a number is the same as its text. */
 function fold(value: string | number): string {
   const text = String(value).normalize("NFKC").trim().toLowerCase();
   return text !== "" && Number.isFinite(Number(text)) ? String(Number(text)) : text;
 }
 
-/** Yields the names of members in a value: a tool may keep those of a map as values. */
+/** Yields the names of members in a value: a tool may return those of a map as values. */
 function* namesOf(value: JsonValue): Generator<string> {
   if (Array.isArray(value)) for (const each of value) yield* namesOf(each);
   else if (isJsonObject(value)) {
@@ -234,7 +234,7 @@ class ConversationWords {
     this.#isWhole = !isLate;
   }
 
-  hear(text: string): void {
+  add(text: string): void {
     if (text.length > MAX_WORDS) {
       this.#isWhole = false;
       return;

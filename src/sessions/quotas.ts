@@ -31,7 +31,7 @@ export class Quotas {
   /**
    * @param store Where calls are counted too, so that none counts twice after a restart. Default: nowhere.
    * @param counted What the store has counted already.
-   * @param countShared Counts in place of this process, since others run calls of the session, too. Default: none does.
+   * @param countShared Counts in place of this process, if other processes run calls of the session, too.
    */
   constructor(
     limits: QuotaLimits,

@@ -42,7 +42,7 @@ export async function restoreSessions(
     for (const record of await store.sessions()) {
       const session = await create(record);
       table.restore(session);
-      // Without its workspace, it can hold no changes, so that a person is asked about them.
+      // Without its workspace, changes cannot be staged, so that a person is asked about them.
       await warnIfNotStaged(session.openChanges());
     }
     // Before any call is decided on, and whether or not the policy still asks about these.

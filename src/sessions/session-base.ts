@@ -25,19 +25,19 @@ import type { Shared } from "./shared.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
 import type { SessionRecord } from "./store/store.ts";
 
-/** The tag of tools that keep what an agent learns. A worker has no such tools. */
+/** The tag of tools that store what an agent learns. A worker has no such tools. */
 const MEMORY_TAG = "memory";
 
-/** What is found out about a session when it is opened. */
+/** The state that is determined when a session is opened. */
 export interface SessionState {
   readonly quotas: Quotas | undefined;
-  /** The workspace with its links resolved; `undefined` if there is none. */
+  /** The workspace with its links resolved; `undefined` if none. */
   readonly realWorkspace: string | undefined;
   /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
   readonly trusted: Partial<ClassLevels> | undefined;
   /** The turns of earlier processes, in the order in which they began. */
   readonly turnIds: readonly string[];
-  /** Those of the session above: an agent's changes wait there. Default: its own. */
+  /** Those of the parent session, where an agent's changes are staged. Default: its own. */
   readonly changes?: SessionChanges;
   /** The tools of which the session can see some. Default: all. */
   readonly registry?: ToolRegistry;
@@ -50,9 +50,9 @@ export abstract class SessionBase {
   readonly id: string;
   /** What people call it, as whoever opened it wrote it; `undefined` if it has no name. */
   readonly name: string | undefined;
-  /** Who calls; `undefined` if it is not known. */
+  /** The caller; `undefined` if it is not known. */
   readonly principal: Principal | undefined;
-  /** The absolute path of the workspace; `undefined` if there is none. */
+  /** The absolute path of the workspace; `undefined` if none. */
   readonly workspace: string | undefined;
   readonly kind: "main" | "worker";
   /** When it was opened, in milliseconds since the epoch. */
@@ -110,7 +110,7 @@ export abstract class SessionBase {
         sessionId: id,
         workspace: state.realWorkspace,
         listeners: shared.changeListeners,
-        room: shared.stagedQuota,
+        shared: shared.stagedQuota,
         redaction: shared.redaction,
       });
   }
@@ -137,7 +137,7 @@ export abstract class SessionBase {
 
   /** @internal */
   get stageChanges(): StageChanges | undefined {
-    return this.changes.hold;
+    return this.changes.stage;
   }
 
   /** @internal */

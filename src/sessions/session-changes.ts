@@ -30,7 +30,6 @@ export interface ChangeEvent {
 /** Called with each event. Errors that it throws are ignored. */
 export type ChangeListener = (event: ChangeEvent) => void;
 
-/** The listeners for staged changes. */
 export class ChangeListeners {
   readonly #listeners = new Set<ChangeListener>();
 
@@ -40,7 +39,7 @@ export class ChangeListeners {
     return () => this.#listeners.delete(listener);
   }
 
-  tell(event: ChangeEvent): void {
+  notify(event: ChangeEvent): void {
     Object.freeze(event);
     for (const listener of [...this.#listeners]) {
       try {
@@ -59,23 +58,23 @@ const SHOWN_CHARS = 20_000;
 
 const OMITTED = "the difference: too many changes wait to show all, so read it by its path";
 
-/** What the changes of a session need of it. */
+/** Options of {@link SessionChanges}. */
 export interface SessionChangesOptions {
   readonly sessionId: string;
-  /** The workspace with its links resolved; `undefined` if there is none: then nothing can be staged. */
+  /** The workspace with its links resolved; `undefined` if none: then nothing can be staged. */
   readonly workspace: string | undefined;
   readonly listeners: ChangeListeners;
   /** Hides secrets in what is shown. */
   readonly redaction: Redaction;
   /** The quota of all sessions; `undefined` until one of them stages changes. */
-  readonly room: { held: StagedQuota | undefined };
+  readonly shared: { quota: StagedQuota | undefined };
 }
 
-/** A change that waits, as a person is shown it. */
+/** A pending change, as a person sees it. */
 export interface ShownChange extends PendingChange {
   /** The diff: escaped, without secrets, of a long one the beginning and the end. */
   readonly shown: string;
-  /** What is missing in it, such as `1,234 characters left out, 1 secret hidden`; empty if nothing is. */
+  /** What it omits, such as `1,234 characters left out, 1 secret hidden`; empty if nothing is. */
   readonly missing: string;
 }
 
@@ -85,10 +84,10 @@ export interface ChangeAnswer {
   readonly by?: string;
 }
 
-/** The changes of a session that wait for a person. In the modes `review` and `audit`, calls make no others. */
+/** The staged changes of a session. In the modes `review` and `audit`, calls make no other changes. */
 export class SessionChanges {
   readonly #options: SessionChangesOptions;
-  #held: StagedChanges | undefined;
+  #staged: StagedChanges | undefined;
   #opening: Promise<void> | undefined;
 
   /** @internal */
@@ -96,18 +95,18 @@ export class SessionChanges {
     this.#options = options;
   }
 
-  /** How many changes wait, without reading them. @internal */
+  /** The number of pending changes, without reading them. @internal */
   get count(): number {
-    return this.#held?.count ?? 0;
+    return this.#staged?.count ?? 0;
   }
 
   /**
-   * Returns the changes that wait, sorted by path.
+   * Returns the pending changes, sorted by path.
    *
    * @param path Only the change of this path. Default: all.
    */
   async pending(path?: string): Promise<readonly ShownChange[]> {
-    const changes = (await this.#held?.pending(path)) ?? [];
+    const changes = (await this.#staged?.pending(path)) ?? [];
     const { redaction } = this.#options;
     return changes.map((change) => {
       const { text, missing } = textSummary(change.diff, { redaction, chars: SHOWN_CHARS, keepsLines: true });
@@ -118,13 +117,13 @@ export class SessionChanges {
   /**
    * Makes the change of one path on the disk, with those of directories that it needs.
    *
-   * @returns what became of it; `undefined` if no change of this path waits.
+   * @returns the result; `undefined` if no change of this path is pending.
    */
   async accept(path: string, given: AcceptOptions & ChangeAnswer = {}): Promise<AcceptedChanges | undefined> {
     refuseUnknown(given, ACCEPT_NAMES, "accept");
     const { by, ...options } = given;
-    const accepted = await this.#held?.accept(path, options);
-    if (accepted !== undefined) this.#tellAccepted(accepted, by);
+    const accepted = await this.#staged?.accept(path, options);
+    if (accepted !== undefined) this.#notifyAccepted(accepted, by);
     return accepted;
   }
 
@@ -136,26 +135,26 @@ export class SessionChanges {
     // Without the digest that was shown, anything would be accepted.
     refuseUnknown(given, ACCEPT_NAMES, "acceptAll");
     const { by, ...options } = given;
-    const accepted = (await this.#held?.acceptAll(options)) ?? { accepted: [], conflicts: [] };
-    this.#tellAccepted(accepted, by);
+    const accepted = (await this.#staged?.acceptAll(options)) ?? { accepted: [], conflicts: [] };
+    this.#notifyAccepted(accepted, by);
     return accepted;
   }
 
   /**
    * Forgets the change of one path, with those that cannot be made without it.
    *
-   * @returns their paths; empty if no change of this path waits.
+   * @returns their paths; empty if no change of this path is pending.
    */
   async reject(path: string, { by }: ChangeAnswer = {}): Promise<readonly string[]> {
-    const rejected = (await this.#held?.reject(path)) ?? [];
-    this.#tell("rejected", rejected, by);
+    const rejected = (await this.#staged?.reject(path)) ?? [];
+    this.#notify("rejected", rejected, by);
     return rejected;
   }
 
   /** Forgets all changes. Returns their paths. */
   async rejectAll({ by }: ChangeAnswer = {}): Promise<readonly string[]> {
-    const rejected = (await this.#held?.rejectAll()) ?? [];
-    this.#tell("rejected", rejected, by);
+    const rejected = (await this.#staged?.rejectAll()) ?? [];
+    this.#notify("rejected", rejected, by);
     return rejected;
   }
 
@@ -182,24 +181,24 @@ export class SessionChanges {
   }
 
   async #open(): Promise<void> {
-    const { workspace, sessionId, room } = this.#options;
+    const { workspace, sessionId, shared } = this.#options;
     if (workspace === undefined) return;
     const { HELD_LIMITS, StagedQuota } = await import("../workspace/staged/staged-quota.ts");
     const { StagedChanges } = await import("../changes/staged-changes.ts");
-    room.held ??= new StagedQuota(HELD_LIMITS.all);
-    this.#held = new StagedChanges(workspace, sessionId, room.held);
+    shared.quota ??= new StagedQuota(HELD_LIMITS.all);
+    this.#staged = new StagedChanges(workspace, sessionId, shared.quota);
   }
 
   /**
-   * Opens the files of a call, so that its changes wait; `undefined` if nothing can be staged.
+   * Opens the files of a call, so that its changes are staged; `undefined` if nothing can be.
    *
    * @internal
    */
-  get hold(): StageChanges | undefined {
-    const held = this.#held;
-    if (held === undefined) return undefined;
+  get stage(): StageChanges | undefined {
+    const staged = this.#staged;
+    if (staged === undefined) return undefined;
     return (granted) => {
-      const files = held.hold(granted);
+      const files = staged.hold(granted);
       return {
         files: files.files,
         get writtenBytes() {
@@ -211,41 +210,42 @@ export class SessionChanges {
         end: () => {
           const paths = files.changes?.files.map(({ path }) => path) ?? [];
           files.end();
-          this.#tell("pending", paths);
+          this.#notify("pending", paths);
         },
       };
     };
   }
 
   /**
-   * Has changes staged that calls have made elsewhere.
+   * Stages changes that calls have made elsewhere.
    *
    * @throws {TypeError} as a rejection, if nothing can be staged.
    * @internal
    */
-  async take(hold: (held: StagedChanges) => Promise<AcceptedChanges>): Promise<AcceptedChanges> {
-    if (this.#held === undefined) throw new TypeError("the session cannot hold changes: it has no workspace");
-    const taken = await hold(this.#held);
-    this.#tell("pending", taken.accepted);
+  async take(stage: (staged: StagedChanges) => Promise<AcceptedChanges>): Promise<AcceptedChanges> {
+    if (this.#staged === undefined)
+      throw new TypeError("the session cannot hold changes: it has no workspace");
+    const taken = await stage(this.#staged);
+    this.#notify("pending", taken.accepted);
     return taken;
   }
 
   /** Closes the workspace. Pending changes stay pending. @internal */
   async suspend(): Promise<void> {
-    await this.#held?.close();
-    this.#held = undefined;
+    await this.#staged?.close();
+    this.#staged = undefined;
   }
 
   /** Forgets everything. @internal */
   async remove(): Promise<void> {
-    await this.#held?.remove();
-    this.#held = undefined;
+    await this.#staged?.remove();
+    this.#staged = undefined;
   }
 
-  #tellAccepted({ accepted, conflicts }: AcceptedChanges, by: string | undefined): void {
-    if (conflicts.length === 0) this.#tell("accepted", accepted, by);
+  #notifyAccepted({ accepted, conflicts }: AcceptedChanges, by: string | undefined): void {
+    if (conflicts.length === 0) this.#notify("accepted", accepted, by);
     else
-      this.#tell(
+      this.#notify(
         "conflicts",
         conflicts.map(({ path }) => path),
         by,
@@ -253,7 +253,7 @@ export class SessionChanges {
       );
   }
 
-  #tell(
+  #notify(
     type: ChangeEvent["type"],
     paths: readonly string[],
     by?: string,
@@ -261,11 +261,11 @@ export class SessionChanges {
   ): void {
     if (paths.length === 0) return;
     const { sessionId, listeners } = this.#options;
-    listeners.tell({ type, sessionId, paths, ...more, ...(by !== undefined && { by }), at: Date.now() });
+    listeners.notify({ type, sessionId, paths, ...more, ...(by !== undefined && { by }), at: Date.now() });
   }
 }
 
-/** Warns if the changes of a session cannot be staged: people are asked about them then. Never rejects. */
+/** Warns if the changes of a session cannot be staged: each then needs a confirmation. Never rejects. */
 export async function warnIfNotStaged(opening: Promise<void>): Promise<void> {
   try {
     await opening;

@@ -24,11 +24,11 @@ export interface OpenSessionOptions {
   readonly id?: string;
   /** What people read where the session is listed, such as `"release 2.4"`: at most 128 characters. Default: none. */
   readonly name?: string;
-  /** Who calls, as you authenticated it. Default: not known. */
+  /** The caller, as you authenticated it. Default: not known. */
   readonly principal?: Principal;
-  /** The folder in which the tools work: an absolute path, or one that begins with `~/`. Default: there is none. */
+  /** The folder in which the tools work: an absolute path, or one that begins with `~/`. Default: none. */
   readonly workspace?: string;
-  /** How the session asks. Default: `"cautious"`. */
+  /** Decides which calls need a confirmation. Default: `"cautious"`. */
   readonly mode?: SessionMode;
   /** A worker does not see tools with the tag `memory`. Default: `"main"`. */
   readonly kind?: "main" | "worker";

@@ -34,14 +34,14 @@ export class SessionShadow {
 
   /**
    * Makes all changes of the copy in the workspace, or none of them. If the first session is in the mode `review` or
-   * `audit`, its changes hold them instead. The copy stays, and can change further.
+   * `audit`, they are staged there instead. The copy stays, and can change further.
    *
    * @returns the paths, or conflicts with what has changed in the workspace since it was copied: then nothing was merged.
    */
   async merge(): Promise<AcceptedChanges> {
     const { changes, modeState } = this.#parent;
     if (!stagesChanges(modeState.base)) return this.#tree.merge();
-    return changes.take((held) => this.#tree.merge(held));
+    return changes.take((staged) => this.#tree.merge(staged));
   }
 
   /** Closes the session that works in the copy, and removes the copy. What was not merged is lost. */
@@ -65,7 +65,7 @@ export async function openShadow(
 ): Promise<SessionShadow> {
   const { realWorkspace, shadowPlace, principal, kind, modeState, mode, tools, origin } = session;
   if (realWorkspace === undefined) throw new TypeError("the session has no workspace");
-  // A session that is opened here is one of its own: what holds for an agent would not hold for it.
+  // The session that is opened here has no parent: an agent's restrictions would not apply to it.
   if (origin !== undefined) throw new TypeError("an agent works in the shadow of the session above it");
   if (shadowPlace !== undefined) throw new TypeError("the session works in a shadow itself");
   const { ShadowTree } = await import("../changes/shadow/shadow.ts");

@@ -44,7 +44,7 @@ export class Session extends SessionBase implements TurnSession {
   #provenance: ProvenanceLedger | undefined;
   #isClosed = false;
   #closing: Promise<void> | undefined;
-  /** Settles when the messages that have come so far have ended; `undefined` if there is none. */
+  /** Settles when the messages that were received so far have ended; `undefined` if none. */
   #messages: Promise<void> | undefined;
 
   /** @internal */
@@ -66,9 +66,9 @@ export class Session extends SessionBase implements TurnSession {
   /**
    * Changes the mode, for the calls that the policy decides on from now on. A mode with the base `plan` awaits a new plan.
    *
-   * @param by Who changes it, for those who are notified. Default: not known.
+   * @param by Who changes it, for the listeners. Default: not known.
    * @throws {TypeError} if there is no such mode, or it is invalid.
-   * @throws as a rejection, if the mode holds changes, and the workspace cannot be used.
+   * @throws as a rejection, if the mode stages changes, and the workspace cannot be used.
    */
   async setMode(mode: SessionMode, by?: string): Promise<void> {
     const state = this.settings.modes.resolve(mode);
@@ -95,7 +95,7 @@ export class Session extends SessionBase implements TurnSession {
 
   #tellMode(by: string | undefined): void {
     const { mode, isPlanApproved } = this;
-    this.shared.modeListeners.tell({
+    this.shared.modeListeners.notify({
       sessionId: this.id,
       mode,
       isPlanApproved,
@@ -178,7 +178,7 @@ export class Session extends SessionBase implements TurnSession {
   ): Turn {
     // Made before the first turn is added, from which on calls could be missing.
     const { provenance } = this;
-    if (typeof userText === "string") provenance?.hear(userText);
+    if (typeof userText === "string") provenance?.observeUserText(userText);
     const turn = new Turn(this, id, userText, isNew, more);
     const forgotten = this.#turns.add(turn, (each) => this.#active?.has(each) === true);
     if (forgotten !== undefined) void this.shared.table.removeTurn(this.id, forgotten);
@@ -216,13 +216,13 @@ export class Session extends SessionBase implements TurnSession {
     return this.inquiries.answer(inquiryId, { ...answer, sessionId: this.id });
   }
 
-  /** The approvals that hold for the session, as far as this process knows: see {@link readApprovals}. */
+  /** The approvals that apply to the session, as far as this process knows: see {@link readApprovals}. */
   approvals(): readonly StoredApproval[] {
     return this.shared.approvals.list(this.place);
   }
 
   /**
-   * Returns the approvals that hold for the session, also those that a person gave on another server.
+   * Returns the approvals that apply to the session, also those that a person gave on another server.
    *
    * @throws `SessionStoreError`, as a rejection, if they cannot be read.
    */
@@ -231,7 +231,7 @@ export class Session extends SessionBase implements TurnSession {
     return this.approvals();
   }
 
-  /** Revokes an approval that holds for the session. Returns `false` if it does not exist. */
+  /** Revokes an approval that applies to the session. Returns `false` if it does not exist. */
   async revokeApproval(id: string): Promise<boolean> {
     await this.shared.approvals.refresh();
     return this.shared.approvals.revoke(this.place, id);

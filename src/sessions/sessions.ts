@@ -61,7 +61,7 @@ export class Sessions implements AsyncDisposable {
   readonly #shared: Shared & { isSuspended: boolean };
   /** What the sessions share that only this process has. The same as `#shared` without a durable runtime. */
   readonly #own: Shared & { isSuspended: boolean };
-  /** Those of the durable runtime; `undefined` if there is none. */
+  /** Those of the durable runtime; `undefined` if none. */
   readonly #loaded: LoadedSessions | undefined;
   /** Those of all sessions. */
   readonly #inquiries: ConfirmationBroker;
@@ -141,7 +141,7 @@ export class Sessions implements AsyncDisposable {
    * has copied for the task is used again.
    *
    * @param options Of the other session. Default: those of the first one. Its mode is `cautious` if that of the first one
-   *   holds changes, since the copy does so already.
+   *   stages changes, since nothing in the copy reaches the workspace before `merge`.
    * @throws {TypeError} as a rejection, if the session has no workspace, works in a shadow itself, or is that of an agent.
    * @throws {TooLargeError} as a rejection, if the workspace has more than 100,000 entries or 4 GiB.
    */
@@ -178,8 +178,8 @@ export class Sessions implements AsyncDisposable {
   }
 
   /**
-   * Returns an open session, also one that another process has opened, as it is now; `undefined` if there is none with this
-   * id.
+   * Returns an open session, also one that another process has opened, as it is now; `undefined` if it does
+   * not exist.
    *
    * @param options.maxAgeMs How long ago it may have been read, in ms. Default: it is read now.
    * @throws as a rejection, if the durable runtime cannot be asked.

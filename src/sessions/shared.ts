@@ -28,7 +28,7 @@ export interface Shared {
   readonly modeListeners: ModeListeners;
   readonly changeListeners: ChangeListeners;
   /** Counts the staged changes of all sessions. */
-  readonly stagedQuota: SessionChangesOptions["room"];
+  readonly stagedQuota: SessionChangesOptions["shared"];
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
   readonly isSuspended: boolean;
   readonly idleTurn: IdleTurn;
@@ -69,7 +69,7 @@ export function sharedInProcess(
     approvals: new Approvals(table, () => clock.now()),
     modeListeners: new ModeListeners(),
     changeListeners: new ChangeListeners(),
-    stagedQuota: { held: undefined },
+    stagedQuota: { quota: undefined },
     idleTurn: new IdleTurn(),
     ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
     onIdle,

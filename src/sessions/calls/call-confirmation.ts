@@ -96,8 +96,8 @@ export async function askPerson(
 }
 
 /**
- * Has an answer hold beyond its call: remembers it, if the person or the configuration says so, and approves the plan. Again
- * after a restart between the answer and this, whether or not the policy still asks about the call.
+ * Applies what an answer means beyond its call: remembers it, if the person or the configuration says so, and approves the
+ * plan. Repeated after a restart between the answer and this, whether or not the policy still asks about the call.
  */
 export async function applyAnswer(
   session: SessionCore,

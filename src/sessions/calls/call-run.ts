@@ -48,7 +48,7 @@ export class CallRun {
     return this.#dispatch();
   }
 
-  /** Starts a call about which an earlier process asked: the answer holds, whatever is decided on the call now. */
+  /** Starts a call about which an earlier process asked: the answer applies, whatever is decided on the call now. */
   async #startAsked(asked: MaybePromise<readonly ConfirmationRecord[]>): Promise<Result> {
     try {
       for (const { inquiry, resolution } of await asked)
@@ -147,9 +147,9 @@ export class CallRun {
     this.#hasEnded = true;
     this.releaseSlot();
     if (result?.success === true) this.#message.session.provenance?.observe(result);
-    const kept = this.#message.keep(this.received, result);
-    if (kept === undefined) this.#settle(result);
-    else kept.then(() => this.#settle(result));
+    const stored = this.#message.store(this.received, result);
+    if (stored === undefined) this.#settle(result);
+    else stored.then(() => this.#settle(result));
   };
 
   #settle(result: Result): void {

@@ -61,15 +61,15 @@ export interface SessionCore {
   readonly durable: DurableRuntime | undefined;
   /** Where calls are stored; `undefined` if they are not. */
   readonly store: GuardedStore | undefined;
-  /** Whether this process is ending, so that the calls that wait go on in the next one. */
+  /** Whether this process is ending, so that waiting calls continue in the next one. */
   readonly isSuspended: boolean;
   /** Approves the plan of the session, if its mode awaits one. */
   approvePlan(by: string, inquiryId: string): Promise<void>;
   /** How many calls of a tool may run at once. */
   placesOf(tool: string): number;
-  /** What people approved in this session and in others. */
+  /** What people approved, in all sessions. */
   readonly approvalTable: Approvals;
-  /** Where the session's approvals hold. */
+  /** Where the session's approvals apply. */
   readonly place: ApprovalPlace;
 }
 
@@ -178,5 +178,5 @@ export interface MessageCore {
   /** Called when a call of the message has its result. */
   endCall(): void;
   /** Stores the result of a call. Returns a promise, which never rejects, only if there is something to wait for. */
-  keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined;
+  store(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined;
 }

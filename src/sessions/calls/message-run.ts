@@ -135,13 +135,13 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     const journal =
       own === undefined || origin === undefined ? own : new AgentJournal(own, parentName(origin));
     const gates = this.#gates;
-    const kept =
+    const stored =
       gates !== undefined
         ? new GatedJournal(gates, session.registry, journal)
         : store === undefined
           ? journal
           : new RecordedCalls(this, store, journal && new LeavingJournal(journal, this));
-    return this.#ledger === undefined ? kept : new LedgerJournal(this.#ledger, kept);
+    return this.#ledger === undefined ? stored : new LedgerJournal(this.#ledger, stored);
   }
 
   #events(): EventStream | undefined {
@@ -192,7 +192,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     return async () => run?.resumeSlot();
   }
 
-  /** A call releases its slot while it waits for its answer. A nested call has no slot, and its caller keeps its own. */
+  /** A call releases its slot while it waits for its answer. A nested call has no slot, and its caller's is not released. */
   #confirm(request: ConfirmationRequest, signal: AbortSignal): Promise<ConfirmationAnswer> {
     const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
     if (run === undefined) return askPerson(this, request, signal);
@@ -204,8 +204,8 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   }
 
   /**
-   * A call releases the slot of the session while it waits for the answer to its question. It keeps the slot of its tool:
-   * other calls of a tool that allows one at a time would find it half done.
+   * A call releases the slot of the session while it waits for the answer to its question. It does not release the slot of
+   * its tool: other calls of a tool that allows one at a time would find it half done.
    */
   async #ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
     const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
@@ -298,18 +298,18 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   }
 
   /** Stores the result of a call, if there is a store and the call does not go on after a restart. */
-  keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
+  store(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
     const { store } = this.session;
     // A durable runtime stores it.
     if (this.#gates !== undefined) return undefined;
     const isLeft = isUndone(result) || this.hasLeft(received.id);
     if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);
-    // What an earlier process asked about it, if it ended before it asked again: no answer would count any more.
+    // Confirmations of an earlier process that the call did not open again: no answer would count any more.
     void this.session.inquiries.abandon(this.#keyOf(received.id));
     if (received.isSuspended) void this.session.inquiries.abandonBelow(identity);
-    const kept = store.end(identity, result ?? withdrawnExecution(received));
-    return kept instanceof Promise ? kept : undefined;
+    const ended = store.end(identity, result ?? withdrawnExecution(received));
+    return ended instanceof Promise ? ended : undefined;
   }
 }
 
@@ -333,7 +333,7 @@ function messageContext(
 ): DispatchContext {
   const { session } = turn;
   const { context } = session.settings;
-  // Written out: a spread would cost more than the rest of the session. Members that are absent have no effect.
+  // Written out: a spread would cost more than everything else in the session. Absent members have no effect.
   return {
     registry: session.registry,
     policy,

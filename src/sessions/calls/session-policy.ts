@@ -1,5 +1,5 @@
 import { isThenable, type MaybePromise, toPromise } from "../../base/promises.ts";
-import { canHold } from "../../engine/call/context.ts";
+import { canStage } from "../../engine/call/context.ts";
 import { Refusal } from "../../engine/refusal.ts";
 import { lookUpAll, parsePointer } from "../../json/pointer.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
@@ -34,9 +34,9 @@ import type { MessageCore, SessionCore } from "./core.ts";
 
 /**
  * The policy of one message of a session: the embedder's, with the session's quotas and levels over it. It lets no call
- * run that the embedder's denies. It lets a call run without a question that the embedder's asks about only if that one
- * accepts a remembered approval, and there is one. A call about which an earlier process asked a person is asked about again,
- * whatever the policy and the level are now, so that the person's answer holds.
+ * run that the embedder's denies. It lets a call that the embedder's asks about run without a confirmation only if that
+ * policy accepts remembered approvals, and one covers the call. A call that an earlier process asked a person about is always
+ * asked about again, whatever the policy and the level are now, so that the person's answer applies.
  */
 export class SessionPolicy implements RuntimePolicy {
   readonly #message: MessageCore;
@@ -72,7 +72,7 @@ export class SessionPolicy implements RuntimePolicy {
     return this.#checkNow(request, false);
   }
 
-  /** An answer holds beyond its call even if the policy now denies the call, which a suspended program makes again. */
+  /** Applies an answer beyond its call even if the policy now denies the call, which a suspended program makes again. */
   async #checkAsked(
     request: PolicyRequest,
     asked: MaybePromise<readonly ConfirmationRecord[]>,
@@ -86,7 +86,7 @@ export class SessionPolicy implements RuntimePolicy {
   /** @param wasAsked Whether an earlier process asked a person about the call. */
   #checkNow(request: PolicyRequest, wasAsked: boolean): MaybePromise<PolicyDecision> {
     const { session } = this.#message;
-    // Looked up before the policy, which may take its time, answers.
+    // Looked up before the policy answers, which may take long.
     const traits = session.registry.find(request.tool.name)?.tool ?? NO_TRAITS;
     const history = this.#message.historyOf(request);
     const asked = history === undefined ? request : Object.freeze({ ...request, history });
@@ -115,11 +115,11 @@ export class SessionPolicy implements RuntimePolicy {
     if (level === "deny") return denied(decision, basis);
     const { quotas } = this.#message.session;
     const counted = quotas === undefined ? undefined : this.#message.count(request, quotas);
-    // What a person was asked is not decided anew: their answer holds, or they are waited for.
+    // A call that a person was asked about is not decided on again: their answer applies, or is awaited.
     const decide = (): MaybePromise<PolicyDecision> =>
       level === "prompt" || wasAsked ? this.#prompt(decision, request, bases, basis, wasAsked) : decision;
-    // Also of a call that a person is asked about, who is not shown that it takes effect at once.
-    if (bases.some((each) => each.canHold && stagesChanges(each.mode))) {
+    // Also if a person is asked, who is not shown that the call takes effect at once.
+    if (bases.some((each) => each.canStage && stagesChanges(each.mode))) {
       this.#message.stageCall(request.callId);
     }
     return counted === undefined ? decide() : counted.then(decide);
@@ -136,7 +136,7 @@ export class SessionPolicy implements RuntimePolicy {
       mode: decidingMode(modeState),
       modeLevel: modeState.tools.get(name),
       sideEffects,
-      canHold: session.stageChanges !== undefined && canHold(traits, decision.grant?.sandbox),
+      canStage: session.stageChanges !== undefined && canStage(traits, decision.grant?.sandbox),
       configured: session.settings.tools.get(name),
       own: namesUrls(traits, request, decision.grant) ? undefined : traits.confirm,
       alwaysConfirm: traits.alwaysConfirm === true || traits.submitsPlan === true,
@@ -181,15 +181,15 @@ export class SessionPolicy implements RuntimePolicy {
     });
   }
 
-  /** What a person is asked: the question of the policy, if it has one. */
+  /** The question for a person: that of the policy, if it has one. */
   #questionOf(decision: MayRun, { tool: { name } }: PolicyRequest, basis: LevelBasis): string {
     const { session } = this.#message;
-    const { sideEffects, mode, canHold: holds } = basis;
+    const { sideEffects, mode, canStage } = basis;
     const submitsPlan = session.registry.find(name)?.tool.submitsPlan === true;
     const own = submitsPlan ? "Approve this plan?" : `Run the tool '${name}' (${sideEffects})?`;
     const question = decision.decision === "ask" ? decision.question : own;
     if (submitsPlan && mode === "plan") return `${question} ${AFTER_PLAN}`;
-    return stagesChanges(mode) && !holds && !isReading(sideEffects)
+    return stagesChanges(mode) && !canStage && !isReading(sideEffects)
       ? `${question} ${NOT_ENFORCED}`
       : question;
   }

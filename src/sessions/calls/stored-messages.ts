@@ -57,11 +57,16 @@ export class StoredMessages {
     this.#store = store;
   }
 
-  /** Stores a message before it runs. Returns the message that the turn has with this id already. */
+  /** Stores a message before it runs. Returns the message that the turn already has with this id. */
   #add(messageId: string, calls: readonly MessageCall[]): MaybePromise<MessageRecord | undefined> {
     const { id: turnId, userText, session } = this.#turn;
-    const [sessionId, receivedAt, kept] = [session.id, Date.now(), storedCalls(calls)];
-    const message = { sessionId, turnId, messageId, receivedAt, calls: kept };
+    const message = {
+      sessionId: session.id,
+      turnId,
+      messageId,
+      receivedAt: Date.now(),
+      calls: storedCalls(calls),
+    };
     return this.#store?.addMessage(userText === undefined ? message : { ...message, userText });
   }
 

@@ -168,7 +168,7 @@ async function checkDecision(
   return problem === undefined ? { answer } : { problem };
 }
 
-/** The longest time for which an approval can hold: a year, in ms. */
+/** The longest time that an approval can last: a year, in ms. */
 const MAX_DURATION_MS = 366 * 24 * 3_600_000;
 
 /**

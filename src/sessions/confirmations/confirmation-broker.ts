@@ -15,7 +15,7 @@ export interface Confirmer {
    */
   ask(question: NewConfirmation, options?: AskOptions): Promise<Resolution | "nobody">;
   /**
-   * Returns what an earlier process asked about a call, with the answers that there are: until the call has ended, they hold
+   * Returns the confirmations of a call by an earlier process, with their answers, if any: until the call has ended, they apply
    * whatever the policy says now. Empty for calls that this process asked about. Returns a promise only if it has to read.
    */
   earlier(call: CallKey): MaybePromise<readonly ConfirmationRecord[]>;

@@ -9,11 +9,11 @@ import type { ApprovalScope } from "../approvals.ts";
 /** Confirmations, open and resolved: a part of a session store. */
 export interface InquiryTable {
   /**
-   * Adds a confirmation of a known session, unless its id is known, or it is about a call that a tool makes, and something holds for
-   * it that was asked about the same call: the same question, open or answered, or one that a person denied.
+   * Adds a confirmation of a known session, unless its id is known, or it is about a nested call that already has a confirmation
+   * in force: the same question, open or answered, or any that a person denied.
    *
-   * @returns what holds, with its resolution; `undefined` if a call has ended whose tool makes the call, directly or not: an
-   *   answer would not count.
+   * @returns the confirmation in force, with its resolution; `undefined` if a call above the nested one has ended: an answer
+   *   would not count.
    */
   addInquiry(inquiry: Inquiry): MaybePromise<ConfirmationRecord | undefined>;
   /**
@@ -65,7 +65,7 @@ export interface ConfirmationBase {
   readonly turnId: string;
   readonly messageId?: string;
   readonly callId: string;
-  /** The id of the principal who calls; absent if the session has none. */
+  /** The id of the session's principal; absent if it has none. */
   readonly principal?: string;
   /** The id of the call whose tool makes this one; absent for a call of the model. */
   readonly parent?: string;
@@ -77,7 +77,7 @@ export interface ConfirmationBase {
   readonly expiresAt: number;
 }
 
-/** What is asked. The rest of an {@link Inquiry} is filled in. */
+/** An {@link Inquiry} without the members that the broker fills in. */
 export type NewConfirmation = Omit<CallInquiry, FilledIn> | Omit<QuestionInquiry, FilledIn>;
 
 type FilledIn = "id" | "askedAt" | "expiresAt";
@@ -144,11 +144,11 @@ export interface ConfirmationRecord {
 }
 
 /**
- * Returns what was asked about a call that a tool makes, and holds for a new question about it: what a person denied, or else
- * the same question, open or answered. A tool that goes on in another process makes its calls again, under the same ids, and
- * claims them. Nothing holds for calls of the model, for which an answer is used once, and for questions of a running tool.
+ * Returns the earlier confirmation of a nested call that is used in place of a new one: one that a person denied, or else the
+ * same question, open or answered. A tool that continues in another process makes its calls again, under the same ids, and
+ * claims them. Calls of the model, for which an answer is used once, and questions of a running tool always need a new one.
  *
- * @param records What was asked about the call, in order.
+ * @param records All confirmations of the call, in order.
  */
 export function confirmationInForce(
   records: readonly ConfirmationRecord[],

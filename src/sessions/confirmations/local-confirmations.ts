@@ -245,7 +245,7 @@ export class LocalConfirmations implements ConfirmationBroker {
     return same;
   }
 
-  /** Writes a new confirmation, unless something holds for it; returns `undefined` if too many are open. */
+  /** Writes a new confirmation, unless an earlier one is in force; returns `undefined` if too many are open. */
   async #request(
     question: NewConfirmation,
     { checkArguments, timeoutMs = this.timeoutMs, awaitsRoom = false, signal }: AskOptions,

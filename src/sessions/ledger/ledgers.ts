@@ -37,12 +37,12 @@ export interface RestoredSession {
 export class Ledgers {
   readonly maxEntries: number;
   readonly #clock: SteadyClock;
-  readonly #kept: StoredEntries;
+  readonly #stored: StoredEntries;
   readonly #principals = new Map<string, Ledger>();
   #isShared = false;
   /** Whether a call of a principal was not entered. */
   #isMissing = false;
-  /** What `missingUntil` is for a principal without a ledger. */
+  /** The `missingUntil` of a principal without a ledger. */
   #missingUntil: number | undefined;
   /** The calls of all ledgers that have ended, in order. */
   readonly #ended = new EntryQueue<LedgerEntry>();
@@ -50,7 +50,7 @@ export class Ledgers {
   constructor({ maxEntries, clock, table }: LedgersOptions) {
     this.maxEntries = maxEntries;
     this.#clock = clock;
-    this.#kept = new StoredEntries(table);
+    this.#stored = new StoredEntries(table);
   }
 
   /** Returns milliseconds since the epoch, which never go back. */
@@ -62,7 +62,7 @@ export class Ledgers {
   markMissing(): void {
     if (this.#isMissing) return;
     this.#isMissing = true;
-    this.#kept.reset(undefined);
+    this.#stored.reset(undefined);
   }
 
   /** Records that other processes run calls, too, which are not entered here. */
@@ -92,7 +92,7 @@ export class Ledgers {
     const time = this.now();
     this.#missingUntil = time;
     for (const ledger of this.#principals.values()) ledger.markMissingUntil(time);
-    this.#kept.reset(time);
+    this.#stored.reset(time);
   }
 
   /** Enters a call. Until it ends or is released, it counts in every window. */
@@ -116,8 +116,8 @@ export class Ledgers {
   }
 
   /** Stores a call that is about to run. Returns a promise only if there is something to wait for. */
-  keep(entry: LedgerEntry): Promise<void> | undefined {
-    return this.#kept.add(entry);
+  store(entry: LedgerEntry): Promise<void> | undefined {
+    return this.#stored.add(entry);
   }
 
   /** Enters the arguments of a call that a person changed. */
@@ -127,10 +127,10 @@ export class Ledgers {
     for (const ledger of entry.ledgers) ledger.begin(entry);
   }
 
-  /** Takes away a call that did not take effect. */
+  /** Removes a call that did not take effect. */
   release(entry: LedgerEntry): void {
     for (const ledger of entry.ledgers) ledger.remove(entry);
-    this.#kept.remove(entry);
+    this.#stored.remove(entry);
     this.#forgetEmpty(entry);
   }
 
@@ -139,7 +139,7 @@ export class Ledgers {
     for (const ledger of entry.ledgers) ledger.remove(entry);
     entry.isDone = isDone;
     entry.endedAt = this.now();
-    this.#kept.end(entry);
+    this.#stored.end(entry);
     this.#add(entry);
   }
 
@@ -150,11 +150,11 @@ export class Ledgers {
     const oldest = this.#ended.at(this.#ended.first);
     this.#ended.dropFirst();
     for (const ledger of oldest.ledgers) ledger.drop(oldest);
-    this.#kept.drop(oldest);
+    this.#stored.drop(oldest);
     this.#forgetEmpty(oldest);
   }
 
-  /** Forgets the ledger of a principal that has no entries left, but not what it lacks. */
+  /** Forgets the ledger of a principal that has no entries left, but not since when it is complete. */
   #forgetEmpty({ principal }: LedgerEntry): void {
     if (principal === undefined) return;
     const ledger = this.#principals.get(principal);
@@ -190,7 +190,7 @@ export class Ledgers {
         isKept: true,
         endedAt: endedAt ?? this.now(),
       };
-      if (endedAt === undefined) this.#kept.end(entry);
+      if (endedAt === undefined) this.#stored.end(entry);
       this.#add(entry);
     }
   }

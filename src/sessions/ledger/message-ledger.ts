@@ -34,8 +34,8 @@ export class MessageLedger {
   }
 
   /**
-   * Enters a call before the policy decides on it: of several calls that are decided on at once, each one counts for the
-   * others. If the policy is consulted once more, because a person confirmed the call or its tool changed, the call is
+   * Enters a call before the policy decides on it: of several calls that are decided on at once, each one counts for all
+   * of them. If the policy is consulted once more, because a person confirmed the call or its tool changed, the call is
    * entered already.
    *
    * @returns the ledger for the decision.
@@ -61,14 +61,14 @@ export class MessageLedger {
    * @param isApproved Whether a person confirmed it.
    * @returns a promise only if there is something to wait for.
    */
-  keep(callId: string, isApproved: boolean): Promise<void> | undefined {
+  store(callId: string, isApproved: boolean): Promise<void> | undefined {
     const entry = this.#calls.get(callId);
     if (entry === undefined) return undefined;
     entry.isApproved = isApproved;
-    return this.#ledgers.keep(entry);
+    return this.#ledgers.store(entry);
   }
 
-  /** Takes away a call that did not take effect. */
+  /** Removes a call that did not take effect. */
   release(callId: string): void {
     const entry = this.#take(callId);
     if (entry !== undefined) this.#ledgers.release(entry);
@@ -141,15 +141,15 @@ export class LedgerJournal implements CallJournal {
 
   begin(record: DispatchedRecord): undefined | Promise<void> {
     if (changesNothing(record.sideEffects)) this.#reading.add(record.callId);
-    const kept = this.#ledger.keep(record.callId, record.confirmation !== undefined);
+    const stored = this.#ledger.store(record.callId, record.confirmation !== undefined);
     try {
       const recorded = this.#journal?.begin(record);
-      return kept === undefined || recorded === undefined
-        ? (kept ?? recorded)
-        : Promise.all([kept, recorded]).then(() => {});
+      return stored === undefined || recorded === undefined
+        ? (stored ?? recorded)
+        : Promise.all([stored, recorded]).then(() => {});
     } catch (error) {
       // The call is refused already. An unhandled rejection would end the process.
-      kept?.catch(() => {});
+      stored?.catch(() => {});
       throw error;
     }
   }

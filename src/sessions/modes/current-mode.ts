@@ -33,7 +33,7 @@ export class CurrentMode {
 
   /**
    * Approves the plan. Resolves to `false` if the mode awaits none by then, or if the answer to this confirmation was applied
-   * before: a mode that awaits a new plan since then is not one in which that answer holds.
+   * before: that answer does not approve a new plan that the mode awaits since then.
    */
   approvePlan(inquiryId: string): Promise<boolean> {
     return this.#change((current) => {
@@ -121,7 +121,7 @@ export class ModeListeners {
     return () => this.#listeners.delete(listener);
   }
 
-  tell(change: ModeChange): void {
+  notify(change: ModeChange): void {
     Object.freeze(change);
     for (const listener of [...this.#listeners]) {
       try {

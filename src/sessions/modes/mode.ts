@@ -36,7 +36,7 @@ interface StoredMode {
   /** Not checked. */
   readonly mode: unknown;
   readonly isPlanApproved: boolean;
-  /** The id of the last confirmation with which a plan was approved, perhaps in an earlier mode; `undefined` if there is none. */
+  /** The id of the last confirmation with which a plan was approved, perhaps in an earlier mode; `undefined` if none. */
   readonly planInquiry: string | undefined;
 }
 

@@ -11,7 +11,7 @@ interface LateEnd {
   readonly size: number;
 }
 
-/** Who learns of a store that fails. */
+/** Is notified when the store fails and recovers. */
 export interface LateEndListener {
   onFailure(reason: string): void;
   /** @param lost The number of ends that could not be stored, since the process began. */
@@ -26,14 +26,14 @@ const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Writes the ends of calls. Those that the store fails to write are buffered in memory, and written later in their order. A
- * call that has ended cannot be undone, so that a store that fails must not lose its end.
+ * Writes the ends of calls. Those that the store fails to write are buffered in memory and written later, in their order: the
+ * effect of a call cannot be undone, so its end must not be lost.
  */
 export class LateEnds {
   readonly #write: CallTable["end"];
   readonly #listener: LateEndListener;
-  readonly #waiting: LateEnd[] = [];
-  /** Of the executions that wait, in UTF-16 code units of JSON. */
+  readonly #buffered: LateEnd[] = [];
+  /** Of the buffered executions, in UTF-16 code units of JSON. */
   #size = 0;
   #lost = 0;
   #problem: string | undefined;
@@ -46,14 +46,14 @@ export class LateEnds {
     this.#listener = listener;
   }
 
-  /** Why ends cannot be written now; `undefined` if none waits. */
+  /** Why ends cannot be written now; `undefined` if none is buffered. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
   /** Writes an end now, or later. Never throws or rejects. */
   end(identity: CallIdentity, execution: ToolExecution): MaybePromise<void> {
-    if (this.#problem !== undefined) return this.#keep(identity, execution);
+    if (this.#problem !== undefined) return this.#buffer(identity, execution);
     try {
       const written = this.#write(identity, execution);
       if (!(written instanceof Promise)) return undefined;
@@ -63,9 +63,9 @@ export class LateEnds {
     }
   }
 
-  /** The execution of a call whose end waits. */
+  /** The execution of a call whose end is buffered. */
   find(sessionId: string, turnId: string, messageId: string, callId: string): ToolExecution | undefined {
-    return this.#waiting.find(
+    return this.#buffered.find(
       ({ identity }) =>
         identity.callId === callId &&
         identity.messageId === messageId &&
@@ -74,31 +74,31 @@ export class LateEnds {
     )?.execution;
   }
 
-  /** Tries once more to write what waits. Returns the number of ends that are lost for this process. */
+  /** Tries once more to write what is buffered. Returns the number of ends that are lost. */
   async close(): Promise<number> {
     await this.#round;
     await this.#writeAll();
     clearTimeout(this.#retry);
-    return this.#lost + this.#waiting.length;
+    return this.#lost + this.#buffered.length;
   }
 
   #fail(error: unknown, identity: CallIdentity, execution: ToolExecution): void {
     const isFirst = this.#problem === undefined;
     this.#problem = readableError(error);
-    this.#keep(identity, execution);
+    this.#buffer(identity, execution);
     if (!isFirst) return;
     this.#listener.onFailure(this.#problem);
     this.#tryLater();
   }
 
-  #keep(identity: CallIdentity, execution: ToolExecution): void {
+  #buffer(identity: CallIdentity, execution: ToolExecution): void {
     const size = JSON.stringify(execution).length;
-    if (this.#waiting.length >= MAX_ENDS || this.#size + size > MAX_SIZE) {
+    if (this.#buffered.length >= MAX_ENDS || this.#size + size > MAX_SIZE) {
       this.#lost++;
       return;
     }
     this.#size += size;
-    this.#waiting.push({ identity, execution, size });
+    this.#buffered.push({ identity, execution, size });
   }
 
   #tryLater(): void {
@@ -112,9 +112,9 @@ export class LateEnds {
     if (this.#problem === undefined) return;
     clearTimeout(this.#retry);
     try {
-      for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      for (let next = this.#buffered[0]; next !== undefined; next = this.#buffered[0]) {
         await this.#write(next.identity, next.execution);
-        this.#waiting.shift();
+        this.#buffered.shift();
         this.#size -= next.size;
       }
     } catch (error) {

@@ -25,7 +25,7 @@ export interface SessionStore extends SessionTable, CallTable, InquiryTable, App
 export interface SessionTable {
   /**
    * Adds a session. Returns `false` if the id is in use. A store that several processes share may throw
-   * `TooManySessionsError`, since none of them counts the sessions of the others.
+   * `TooManySessionsError`, since none of them counts the sessions of all.
    */
   addSession(session: SessionRecord): MaybePromise<boolean>;
   /** Changes the mode of a session. Does nothing if the session is unknown. */

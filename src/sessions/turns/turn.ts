@@ -196,12 +196,12 @@ export class Turn implements TurnCore {
   ): Promise<Results> {
     const { durable } = this.session;
     if (durable !== undefined) {
-      const kept = (): void => {
+      const persisted = (): void => {
         this.#isUnread = false;
         onPersisted?.();
       };
       return runDurably(durable, this, id, calls, {
-        onPersisted: kept,
+        onPersisted: persisted,
         trace,
         refusesForgotten: this.#isUnread,
       });

@@ -25,7 +25,7 @@ function* combinations(): Generator<LevelBasis> {
             for (const own of [undefined, "auto", "prompt"] as const)
               for (const alwaysConfirm of BOOLEANS)
                 for (const approved of BOOLEANS)
-                  for (const canHold of BOOLEANS)
+                  for (const canStage of BOOLEANS)
                     for (const trusted of [undefined, {}, { execute: "prompt", network: "deny" }] as const)
                       yield {
                         policy,
@@ -36,7 +36,7 @@ function* combinations(): Generator<LevelBasis> {
                         own,
                         alwaysConfirm,
                         approved,
-                        canHold,
+                        canStage,
                         trusted,
                         classes: DEFAULT_CLASS_LEVELS,
                       };
@@ -73,7 +73,7 @@ const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => bo
     ["the configuration asks once", ({ configured }) => configured === "prompt_once", "prompt"],
     [
       "the mode holds changes, and this one can be held",
-      ({ mode, sideEffects, canHold }) => stagesChanges(mode) && sideEffects === "write" && canHold,
+      ({ mode, sideEffects, canStage }) => stagesChanges(mode) && sideEffects === "write" && canStage,
       "held",
     ],
     [
@@ -147,7 +147,7 @@ describe("the level of a call", () => {
         mode: "cautious",
         sideEffects: "write",
         configured: undefined,
-        canHold: false,
+        canStage: false,
         own: undefined,
         alwaysConfirm: false,
         approved: false,

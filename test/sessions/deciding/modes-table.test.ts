@@ -48,7 +48,7 @@ test.each(ROWS)("in the mode %s, a tool of class %s with the level %s and always
   const [mode, sideEffects, explicit, alwaysConfirm] = row;
   const basis = {
     ...({ policy: "allow", remember: false, mode, sideEffects, alwaysConfirm, approved: false } as const),
-    canHold: true,
+    canStage: true,
     own: undefined,
     trusted: undefined,
     classes: DEFAULT_CLASS_LEVELS,
@@ -58,5 +58,5 @@ test.each(ROWS)("in the mode %s, a tool of class %s with the level %s and always
   expect(levelOf({ ...basis, modeLevel: undefined, configured: explicit })).toBe(level);
   // What cannot be held is asked about.
   const unenforced = level === "held" ? "prompt" : level;
-  expect(levelOf({ ...basis, canHold: false, modeLevel: explicit, configured: undefined })).toBe(unenforced);
+  expect(levelOf({ ...basis, canStage: false, modeLevel: explicit, configured: undefined })).toBe(unenforced);
 });

@@ -27,7 +27,7 @@ const call = fc.record({
   policy: fc.constantFrom("allow", "ask", "deny" as const),
   remember: fc.boolean(),
   sideEffects: fc.constantFrom(...SIDE_EFFECTS),
-  canHold: fc.boolean(),
+  canStage: fc.boolean(),
   configured: optional(TOOL_LEVELS),
   own: optional(["auto", "prompt"] as const),
   alwaysConfirm: fc.boolean(),
@@ -91,7 +91,7 @@ test("a class that is denied stays so in a mode that holds changes, and where a 
       policy: "allow",
       remember: false,
       sideEffects: "network",
-      canHold: false,
+      canStage: false,
       approved: false,
     } as const),
     ...({

@@ -10,7 +10,7 @@ const tracked: TrackedFields = { sources: [emails, found], contents: [passport] 
 
 function ledger(...words: readonly string[]): ProvenanceLedger {
   const created = new ProvenanceLedger(() => tracked);
-  for (const text of words) created.hear(text);
+  for (const text of words) created.observeUserText(text);
   return created;
 }
 
@@ -20,12 +20,12 @@ function call(toolName: string, input: JsonObject, output: JsonValue) {
 
 describe("The provenance of a session", () => {
   test("has the words of all turns, and knows nothing of a user who said nothing", () => {
-    const heard = ledger("Write to ann@x.example.", "And pay 12.50 to DE02 1203 0000 0000 2020 51.");
-    expect(heard.isFrom("user", "ann@x.example")).toBe(true);
-    expect(heard.isFrom("user", 12.5)).toBe(true);
-    expect(heard.isFrom("user", "eve@x.example")).toBe(false);
-    expect(heard.isReferenceFrom("user", "DE02120300000000202051")).toBe(true);
-    expect(heard.isReferenceFrom("user", "eve@x.example")).toBe(false);
+    const spoken = ledger("Write to ann@x.example.", "And pay 12.50 to DE02 1203 0000 0000 2020 51.");
+    expect(spoken.isFrom("user", "ann@x.example")).toBe(true);
+    expect(spoken.isFrom("user", 12.5)).toBe(true);
+    expect(spoken.isFrom("user", "eve@x.example")).toBe(false);
+    expect(spoken.isReferenceFrom("user", "DE02120300000000202051")).toBe(true);
+    expect(spoken.isReferenceFrom("user", "eve@x.example")).toBe(false);
     expect(ledger().isFrom("user", "ann@x.example")).toBeUndefined();
   });
 
@@ -220,7 +220,7 @@ describe("At its bounds, provenance is unknown", () => {
     const late = new ProvenanceLedger(() => tracked, { isLate: true });
     expect(late.holdsValueOf(passport, "E1234567")).toBeUndefined();
     expect(late.isFrom(emails, "ann@x.example")).toBeUndefined();
-    late.hear("Write to Bob.");
+    late.observeUserText("Write to Bob.");
     expect(late.isFrom("user", "Ann")).toBeUndefined();
     expect(late.isFrom("user", "Bob")).toBe(true);
     late.observe(call("list_contacts", {}, [{ email: "ann@x.example" }]));

@@ -172,7 +172,7 @@ function levelsOf(tool: Tool, asks: boolean, { confirmations, mode }: SessionsCo
     mode: custom?.base ?? (mode as BaseMode),
     modeLevel: custom?.tools?.[tool.name],
     sideEffects: tool.sideEffects ?? UNDECLARED_SIDE_EFFECTS,
-    canHold: true,
+    canStage: true,
     configured: tools[tool.name],
     own: tool.confirm,
     alwaysConfirm: tool.alwaysConfirm === true || tool.submitsPlan === true,

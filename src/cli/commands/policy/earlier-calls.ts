@@ -84,7 +84,7 @@ export function historyOf(
   const all = read as readonly Earlier[];
   const provenance = new ProvenanceLedger(() => tracked);
   for (const each of all) if ("said" in each || each.turn === "earlier") learn(provenance, each);
-  if (userText !== undefined) provenance.hear(userText);
+  if (userText !== undefined) provenance.observeUserText(userText);
   for (const each of all) if ("call" in each && each.turn !== "earlier") learn(provenance, each);
   return { ...(userText !== undefined && { userText }), ledger: ledgerOf(all, hasPrincipal), provenance };
 }
@@ -119,7 +119,7 @@ function readEarlier(
 /** Provenance covers only the calls of its own session. */
 function learn(provenance: ProvenanceLedger, earlier: Earlier): void {
   if ("said" in earlier) {
-    provenance.hear(earlier.said);
+    provenance.observeUserText(earlier.said);
     return;
   }
   const { call, output, failed, session } = earlier;

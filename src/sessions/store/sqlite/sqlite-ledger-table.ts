@@ -10,7 +10,7 @@ export class SqliteLedgerTable implements LedgerTable {
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
   readonly #clear: StatementSync;
-  readonly #miss: StatementSync;
+  readonly #extendMissing: StatementSync;
   readonly #setMissing: StatementSync;
   readonly #entries: StatementSync;
   readonly #missingUntil: StatementSync;
@@ -23,7 +23,7 @@ export class SqliteLedgerTable implements LedgerTable {
     );
     this.#remove = database.prepare("DELETE FROM ledger WHERE id = ?");
     this.#clear = database.prepare("DELETE FROM ledger");
-    this.#miss = database.prepare("UPDATE ledger_state SET missing = max(missing, ?)");
+    this.#extendMissing = database.prepare("UPDATE ledger_state SET missing = max(missing, ?)");
     this.#setMissing = database.prepare("UPDATE ledger_state SET missing = ?");
     this.#entries = database.prepare("SELECT record FROM ledger ORDER BY ended IS NULL, ended, place");
     this.#missingUntil = database.prepare("SELECT missing FROM ledger_state");
@@ -42,7 +42,7 @@ export class SqliteLedgerTable implements LedgerTable {
     await this.#commits.write(() => {
       this.#remove.run(id);
       // It stays unknown (NULL) if it was.
-      this.#miss.run(endedAt);
+      this.#extendMissing.run(endedAt);
     });
   }
 
