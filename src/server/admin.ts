@@ -28,11 +28,11 @@ export interface AdminOptions {
    */
   readonly policyFile?: string;
   /**
-   * Called with a policy of `PUT /v1/policy` before it is used, for example to keep it beside a journal. If it rejects, the
+   * Called with a policy of `PUT /v1/policy` before it is used, for example to store it beside a journal. If it rejects, the
    * policy is not used. Default: not called.
    */
   readonly beforePolicy?: (policy: RuntimePolicy, registry: ToolRegistry) => Promise<void>;
-  /** Called with what admins did. What it throws is ignored. Default: not called. */
+  /** Called with each action of an admin. Errors that it throws are ignored. Default: not called. */
   readonly onAdmin?: (event: AdminEvent) => void;
 }
 
@@ -66,7 +66,7 @@ export class Admin {
   setPaused(isPaused: boolean, by: { readonly principal: Principal | undefined }): void {
     if (this.#tools.isPaused === isPaused) return;
     this.#tools.isPaused = isPaused;
-    this.#tell({ action: isPaused ? "paused" : "resumed" }, by);
+    this.#notify({ action: isPaused ? "paused" : "resumed" }, by);
   }
 
   /** See `RuntimePolicy.sources`. Empty if the policy is in code. */
@@ -111,13 +111,13 @@ export class Admin {
         await beforePolicy?.(loaded.policy, registry).catch((error: unknown) => {
           throw unavailable("the policy could not be stored, so it was not replaced: retry later", error);
         });
-        // Its invariants may not hold for tools that a reload has brought meanwhile.
+        // Its invariants may be violated for tools that a reload has added meanwhile.
       } while (this.#tools.generation !== generation);
       signal?.throwIfAborted();
       const { policy, warnings } = loaded;
       this.#tools.replacePolicy(policy);
       const { revision } = policy;
-      this.#tell({ action: "policy-replaced", policyRevision: revision }, by);
+      this.#notify({ action: "policy-replaced", policyRevision: revision }, by);
       return { revision, problems: shown(warnings) };
     } catch (error) {
       if (error instanceof ConfigError) return { problems: shown(error.problems) };
@@ -125,7 +125,7 @@ export class Admin {
     }
   }
 
-  #tell(event: AdminEvent, { principal }: { readonly principal: Principal | undefined }): void {
+  #notify(event: AdminEvent, { principal }: { readonly principal: Principal | undefined }): void {
     try {
       this.#options.onAdmin?.({ ...event, ...(principal && { principal }) });
     } catch {

@@ -24,7 +24,7 @@ export interface RepeatedCall {
   readonly args: JsonValue;
 }
 
-/** Who has a call repeated. */
+/** The person who repeats a call. */
 export interface Repeater {
   readonly name: string;
   readonly principal: Principal | undefined;
@@ -38,7 +38,7 @@ export class CallRepeats {
   readonly #context: Omit<DispatchContext, "sessionId">;
   readonly #open = new FairBudget(MAX_REPEATS, 1, MAX_OWN_REPEATS);
 
-  /** @param context That of the server's calls: hooks, policy, sandboxes and journal hold as for any other. */
+  /** @param context That of the server's calls, with its hooks, policy, sandboxes and journal. */
   constructor(context: Omit<DispatchContext, "sessionId">) {
     this.#context = context;
   }

@@ -138,7 +138,7 @@ export function approverConfirmationView(
 }
 
 /**
- * Returns the text of the only file that a call says it would write, as it is now, for a person who decides about the call. It
+ * Returns the current text of the only file that a call declares to write, for a person who decides about the call. It
  * is read as the tool would: under the call's grant, which leads nowhere else.
  *
  * @param tool That of the call; `undefined` if it is not registered any more.

@@ -118,7 +118,7 @@ class RetainedTurn {
     return this.#messages.has(messageId);
   }
 
-  /** Begins a message. One that the turn has keeps its bytes. */
+  /** Begins a message. The bytes of one that the turn already has are not counted again. */
   begin(messageId: string, bytes: number): void {
     this.#underWay++;
     for (const share of this.shares) share.setIdle(this, false);

@@ -74,7 +74,7 @@ export interface ServedSessions {
   /** Runs the calls of sessions on several servers: see `SessionsOptions.durable`. `store` must be absent then. */
   readonly durable?: DurableRuntime;
   /**
-   * Who is notified of the confirmations that open while no approver is attached to the events of their sessions: of those that open
+   * How people are notified of the confirmations that open while no approver follows the events of their sessions: of those that open
    * within a second, together. A failure is a warning of the process with the code `SANDGATE_NOTIFY_FAILED`. Default: nobody.
    */
   readonly notify?: Notify;

@@ -32,7 +32,7 @@ export class ReloadableTools implements ToolsAndPolicy {
     );
   }
 
-  /** The policy, with a listener who is notified of each call that it is asked about, and which policy that was then. */
+  /** The policy, with a listener that is called before each decision, with the policy in force. */
   observedBy(onCheck: (request: PolicyRequest, policy: RuntimePolicy) => void): RuntimePolicy {
     return new CurrentPolicy(
       () => this.#policy,

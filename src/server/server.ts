@@ -263,7 +263,7 @@ export function startServer<Embedder = unknown>(options: ServerOptions<Embedder>
   return Server.start(options as unknown as ServerOptions);
 }
 
-/** Whether others can use the sessions than those with credentials: with access tokens, or at the console. */
+/** Whether the sessions can be used without credentials: with access tokens, or at the console. */
 function hasOtherCallers({ mcp, console }: Pick<ServerOptions, "mcp" | "console">): boolean {
   return mcp?.oauth !== undefined || console?.operator !== undefined;
 }

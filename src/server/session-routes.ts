@@ -61,7 +61,7 @@ export class SessionRoutes implements MoreRoutes {
   readonly #mcp: McpRoutes | undefined;
   readonly #hasExecutor: boolean;
   readonly #metrics: SessionMetrics;
-  readonly #bodies: { readonly maxBytes: number; readonly held: FairBudget };
+  readonly #bodies: { readonly maxBytes: number; readonly budget: FairBudget };
 
   constructor({ service, clients, origins, limits, mcp, metrics, hasExecutor }: SessionRoutesOptions) {
     this.#hasExecutor = hasExecutor;
@@ -73,7 +73,7 @@ export class SessionRoutes implements MoreRoutes {
     this.#metrics = metrics;
     this.#drainMs = limits.drainMs;
     const { bodyBytes } = limits;
-    this.#bodies = { maxBytes: bodyBytes, held: new FairBudget(bodyBytes * HELD_BODIES, bodyBytes) };
+    this.#bodies = { maxBytes: bodyBytes, budget: new FairBudget(bodyBytes * HELD_BODIES, bodyBytes) };
   }
 
   get unreadiness(): string | undefined {
@@ -209,7 +209,9 @@ export class SessionRoutes implements MoreRoutes {
     // A reload does not affect access tokens or the operator.
     const isCurrent = (sender: Sender): boolean =>
       sender.expiresAt !== undefined || sender.caller === OPERATOR_CALLER || authentication.isCurrent(sender);
-    this.#service.console?.logins.keep((sender) => isCurrent(sender) && !clients.of(sender).is("caller"));
+    this.#service.console?.logins.endUnless(
+      (sender) => isCurrent(sender) && !clients.of(sender).is("caller"),
+    );
     for (const exchange of this.#open) {
       const { sender, client } = exchange;
       if (sender.caller === LOGIN_CALLER) continue;

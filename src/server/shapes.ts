@@ -218,7 +218,7 @@ const checks = new Map(
   Object.entries(BODY_SCHEMAS).map(([name, schema]) => [name as BodyName, new BodyCheck(schema)]),
 );
 
-/** Returns the first problem of a body; `undefined` if there is none. */
+/** Returns the first problem of a body; `undefined` if none. */
 export function bodyProblem(name: BodyName, value: JsonValue): string | undefined {
   return checks.get(name)?.problem(value);
 }

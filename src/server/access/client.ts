@@ -3,7 +3,7 @@ import { compileNamePattern, type NamePattern } from "../../policy/match/name-pa
 import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import type { Credential, Role } from "./credential.ts";
 
-/** Who logs in to the console with one-time tokens. It must not be a caller. */
+/** The person who logs in to the console with one-time tokens. Must not have the role `caller`. */
 export type Operator = Pick<Credential, "id" | "roles" | "approves">;
 
 /** The name of the operator's sender. No other one has it: those of credentials have two words, or are `token`. */
@@ -83,7 +83,7 @@ export class Clients {
 
   /**
    * @param credentials Those that `withCredentials` added to an executor's.
-   * @param operator That of the console. Default: there is none.
+   * @param operator That of the console. Default: none.
    */
   constructor(credentials: readonly Credential[], operator?: Operator) {
     if (operator !== undefined) this.#credentials.set(OPERATOR_CALLER, operator);
@@ -111,8 +111,8 @@ export class Clients {
 }
 
 /**
- * What a sender may do with none of the {@link Credential | credentials}: with an access token, what a caller may, and otherwise,
- * with a credential of the executor or without any, what a client may.
+ * The rights of a sender without one of the {@link Credential | credentials}: those of a caller with an access token, and
+ * otherwise those of a client, with or without a credential of the executor.
  */
 function rightsWithout({ expiresAt }: Sender): Pick<Credential, "roles"> {
   return { roles: [expiresAt === undefined ? "client" : "caller"] };

@@ -19,8 +19,8 @@ export interface ServedConsole {
   /** The folder of the built page. Default: the page of this package. */
   readonly page?: string;
   /**
-   * Who logs in with the tokens of `Server.issueConsoleToken`; its roles must not have `caller`. Default: one logs in with the
-   * bearer tokens of credentials only.
+   * The person who logs in with the tokens of `Server.issueConsoleToken`; the roles must not have `caller`. Default: people can
+   * log in only with the bearer tokens of credentials.
    */
   readonly operator?: Operator;
 }

@@ -102,14 +102,14 @@ export class Logins {
   }
 
   /** Ends the logins whose credentials are gone, and forgets their one-time tokens. */
-  keep(isCurrent: (sender: Sender) => boolean): void {
+  endUnless(isCurrent: (sender: Sender) => boolean): void {
     for (const [digest, login] of this.#open) if (!isCurrent(login.sender)) this.#end(digest, login);
     for (const [digest, { sender }] of this.#oneTime) if (!isCurrent(sender)) this.#oneTime.delete(digest);
   }
 
   /** Ends all logins. */
   close(): void {
-    this.keep(() => false);
+    this.endUnless(() => false);
   }
 
   #end(digest: string, { ending, timer }: OpenLogin): void {
@@ -123,7 +123,7 @@ function digestOf(secret: string): string {
   return hash("sha256", secret);
 }
 
-/** Returns the value of the console's cookie; `undefined` if there is none. */
+/** Returns the value of the console's cookie; `undefined` if none. */
 export function cookieOf({ headers: { cookie = "" } }: IncomingMessage): string | undefined {
   return COOKIE.exec(cookie)?.[1];
 }

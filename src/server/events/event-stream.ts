@@ -109,7 +109,7 @@ function write(data: string, type: string, id?: string): Uint8Array {
 }
 
 /**
- * Returns the number in the header `last-event-id`; `undefined` if there is none, and -1 if it is of another process.
+ * Returns the number in the header `last-event-id`; `undefined` without one, and -1 if it is of another process.
  */
 export function lastEventNumber(header: string | undefined, epoch: string): number | undefined {
   if (header === undefined || header === "") return undefined;
@@ -117,7 +117,7 @@ export function lastEventNumber(header: string | undefined, epoch: string): numb
   return of === epoch ? Number(number) : -1;
 }
 
-/** What one client has not read. */
+/** The budget of one client for bytes that it has not read. */
 export interface UnreadBytes {
   /** Returns `false` if there is no room for them. */
   take(bytes: number): boolean;
@@ -130,7 +130,7 @@ const MAX_STREAMS = 8_000;
 /** The most streams of one client. */
 const MAX_OWN_STREAMS = 2_000;
 
-/** The streams that each client can have, even if others have them all. */
+/** The streams that each client can always have, even if `MAX_STREAMS` are open. */
 const MIN_STREAMS = 16;
 
 /** The most bytes of events and responses that clients have not read. */

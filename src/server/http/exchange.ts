@@ -23,17 +23,17 @@ export type App = Hono<AppBindings>;
 /** The bytes of bodies that the server buffers. */
 export interface BodyBudget {
   readonly maxBytes: number;
-  readonly held: FairBudget;
+  readonly budget: FairBudget;
 }
 
-/** What a request passed, and by which credentials are found. */
+/** The guards that a request passed, and the clients. */
 export interface Access {
   readonly guards: Guards;
-  /** Those that there are now: they can be replaced while a body arrives. */
+  /** The current ones: they can be replaced while a body arrives. */
   clients(): Clients;
 }
 
-/** Why a request is aborted whose connection was closed. One for all: it ends every request, and an error costs its stack. */
+/** Why a request is aborted when its connection is closed. Shared, because every request ends so and a new error costs a stack. */
 const CLOSED = new DOMException("The connection was closed", "AbortError");
 
 /** A request of an authenticated client. Its body is read when the route asks for it, after the route's own checks. */
@@ -45,7 +45,7 @@ export class Exchange {
   readonly #bodies: BodyBudget;
   readonly #closing = new AbortController();
   readonly #revoking = new AbortController();
-  #held = 0;
+  #reserved = 0;
   #bodyBytes = 0;
 
   constructor(
@@ -61,8 +61,8 @@ export class Exchange {
     this.#bodies = bodies;
     response.on("close", () => {
       this.#closing.abort(CLOSED);
-      this.#bodies.held.giveBack(this.client.name, this.#held);
-      this.#held = 0;
+      this.#bodies.budget.giveBack(this.client.name, this.#reserved);
+      this.#reserved = 0;
     });
   }
 
@@ -71,7 +71,7 @@ export class Exchange {
     return this.#closing.signal;
   }
 
-  /** Aborted when the client may no longer do what it could when the request came, with what it then reads as the reason. */
+  /** Aborted when the client has lost rights since the request arrived; the reason is the response. */
   get revoked(): AbortSignal {
     return this.#revoking.signal;
   }
@@ -128,11 +128,11 @@ export class Exchange {
   #readBytes(bytes: number): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const reserve = (more: number): boolean => {
-      if (!this.#bodies.held.take(this.client.name, more)) {
+      if (!this.#bodies.budget.take(this.client.name, more)) {
         reject(overloaded("the server holds too many requests: retry later"));
         return false;
       }
-      this.#held += more;
+      this.#reserved += more;
       return true;
     };
     const close = (): void => reject(badRequest("the connection was closed"));

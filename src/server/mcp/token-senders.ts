@@ -25,9 +25,9 @@ export class TokenSenders {
   }
 
   /**
-   * Authenticates a sender who has none of the server's own credentials.
+   * Authenticates a sender without one of the server's own credentials.
    *
-   * @param problem What the server's own authentication said.
+   * @param problem The refusal of the server's own authentication.
    * @throws {RouteRefusal | RemoteProblem} as a rejection: the problem itself unless an access token could be the answer to it.
    */
   async senderOf({ headers }: IncomingMessage, problem: unknown): Promise<Sender> {

@@ -43,12 +43,12 @@ export interface ConfirmationText {
   readonly link?: string;
 }
 
-/** What a person reads of a notification. */
+/** The texts of a notification. */
 export interface ReadNotification {
   readonly title: string;
   /** At most 10. */
   readonly inquiries: readonly ConfirmationText[];
-  /** What is said of the others; absent if there are none. */
+  /** How many more there are; absent if all are listed. */
   readonly more?: string;
   readonly link?: string;
 }

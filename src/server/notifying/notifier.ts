@@ -73,28 +73,28 @@ export class Notifier {
   async #send(): Promise<void> {
     const unseen = [...this.#waiting.values()].filter(({ sessionId }) => !this.#isSeen(sessionId));
     this.#waiting.clear();
-    if (this.#channel !== undefined) await this.#tell(this.#channel, unseen);
-    await this.#tellDevices(unseen);
+    if (this.#channel !== undefined) await this.#sendTo(this.#channel, unseen);
+    await this.#notifyDevices(unseen);
     const isLeft = this.#waiting.size > 0 && !this.#closing.signal.aborted;
     this.#timer = isLeft ? setTimeout(() => void this.#send(), GATHER_MS) : undefined;
   }
 
   /** Notifies each person of what they may answer. */
-  async #tellDevices(inquiries: readonly Inquiry[]): Promise<void> {
+  async #notifyDevices(inquiries: readonly Inquiry[]): Promise<void> {
     const { webPush } = this.#notify;
     const devices = this.#devices;
     if (devices === undefined || webPush === undefined) return;
     const people = Map.groupBy(devices.all, ({ by }) => by);
-    const told = [...people].map(([by, own]) =>
-      this.#tell(
+    const sent = [...people].map(([by, own]) =>
+      this.#sendTo(
         pushChannel(webPush, own, (gone) => void devices.forget(gone)),
         inquiries.filter((inquiry) => this.#mayAnswer(by, inquiry)),
       ),
     );
-    await Promise.all(told);
+    await Promise.all(sent);
   }
 
-  async #tell(channel: Channel, inquiries: readonly Inquiry[]): Promise<void> {
+  async #sendTo(channel: Channel, inquiries: readonly Inquiry[]): Promise<void> {
     if (inquiries.length === 0) return;
     const { signal } = this.#closing;
     const { consoleUrl } = this.#notify;

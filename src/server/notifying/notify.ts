@@ -1,7 +1,7 @@
 import { checkReceiver } from "../../base/receiver.ts";
 import { isMailAddress } from "./smtp.ts";
 
-/** Who is notified of confirmations: exactly one of `command`, `url`, `slack`, `teams`, `ntfy`, `email` and `webPush`; and what. */
+/** How people are notified of confirmations: exactly one of `command`, `url`, `slack`, `teams`, `ntfy`, `email` and `webPush`. */
 export interface Notify {
   /** A program and its arguments, without a shell. It receives JSON on its standard input. */
   readonly command?: readonly string[];
@@ -72,7 +72,7 @@ export interface PushSubscription {
 export const CHANNELS = ["command", "url", "slack", "teams", "ntfy", "email", "webPush"] as const;
 
 /**
- * Checks who is notified.
+ * Checks the options of notifications.
  *
  * @throws {TypeError} if it is not valid. The message has no secret.
  */
@@ -141,7 +141,7 @@ function checkWebPush(
     throw new TypeError(
       "notify.webPush needs a subscription, or devices: where those of the page are written",
     );
-  // Such a link answers for one person, and browsers of others would get it.
+  // Such a link answers for one person, and would be sent to the browsers of all.
   if (devices !== undefined && links === "answer")
     throw new TypeError("notify.webPush.devices cannot be used with notify.links: answer: browsers log in");
   if (!services.every((service) => SERVICE.test(service)))

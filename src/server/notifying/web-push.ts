@@ -72,12 +72,12 @@ export class PushDevices {
     });
   }
 
-  /** Remembers a browser, in the name of who subscribed last in it. Rejects if the file cannot be written. */
+  /** Stores a browser for the person who subscribed last in it. Rejects if the file cannot be written. */
   add(device: PushDevice): Promise<void> {
-    const others = this.#devices.filter(({ endpoint }) => endpoint !== device.endpoint);
-    const own = others.filter(({ by }) => by === device.by);
+    const remaining = this.#devices.filter(({ endpoint }) => endpoint !== device.endpoint);
+    const own = remaining.filter(({ by }) => by === device.by);
     const excess = new Set(own.slice(0, Math.max(0, own.length + 1 - MAX_OF_ONE)));
-    return this.#replace([...others.filter((other) => !excess.has(other)), device]);
+    return this.#replace([...remaining.filter((other) => !excess.has(other)), device]);
   }
 
   /** Forgets a browser of an approver. Rejects if the file cannot be written. */
@@ -136,7 +136,7 @@ export const MAX_PUSH_BYTES = 3_993;
 const CURVE = "prime256v1";
 const RECORD_BYTES = 4_096;
 
-/** For how long a push service keeps a message for a device that it cannot reach, and an authorization is valid. */
+/** For how long a push service stores a message for a device that it cannot reach, and an authorization is valid. */
 const TTL_S = 300;
 const AUTHORIZATION_S = 12 * 3_600;
 

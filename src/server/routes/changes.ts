@@ -6,7 +6,7 @@ import { badRequest, conflict, notFound, unprocessable } from "../http/refusals.
 import type { SessionService } from "../service.ts";
 import type { ChangeDecision } from "../shapes.ts";
 
-/** The most characters of differences in a list. The others can be read one by one. */
+/** The most characters of differences in a list. Changes beyond it can be read one by one. */
 const MAX_SHOWN_CHARS = 4_000_000;
 
 /** Lists, accepts and rejects the staged changes of a session. */

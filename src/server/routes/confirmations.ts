@@ -41,8 +41,8 @@ export function confirmationRoutes(app: App, service: SessionService): void {
     const { session, record } = await find(service, env, req.param());
     const by = client.approver;
     const answer = await env.read<Answer>("Answer");
-    // An answer holds for a call once: it must not be lost on one that would be denied now.
-    // One to a question is for a call that runs.
+    // An answer is used once: it must not be spent on a call that would be denied now.
+    // A call that asked a question is running already.
     if (answer.decision === "allow" || answer.decision === "always") service.refuseIfPaused();
     const { inquiry } = record;
     const { turnId } = inquiry;

@@ -18,7 +18,7 @@ import type { NewSession, SessionChange } from "../shapes.ts";
 /** A page of the open sessions. */
 interface SessionPage {
   readonly sessions: readonly object[];
-  /** The `before` of the next page. Absent if there is none. */
+  /** The `before` of the next page. Absent if none. */
   readonly next?: number;
 }
 

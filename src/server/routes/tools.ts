@@ -25,7 +25,7 @@ export function toolRoutes(app: App, { inspected }: SessionService): void {
 /** A page of the tools. */
 interface ToolPage {
   readonly tools: readonly object[];
-  /** The `after` of the next page. Absent if there is none. */
+  /** The `after` of the next page. Absent if none. */
   readonly next?: string;
 }
 
@@ -145,7 +145,7 @@ interface ShownComponent {
 const MAX_LINES = 200;
 const MAX_LINE_CHARS = 500;
 
-/** Inspects a component, which does not run. Returns `undefined` if there is none, or if it cannot be inspected. */
+/** Inspects a component, which does not run. Returns `undefined` if it does not exist, or cannot be inspected. */
 async function showComponent(
   implementation: WasmImplementation | undefined,
 ): Promise<ShownComponent | undefined> {

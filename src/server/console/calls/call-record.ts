@@ -267,7 +267,7 @@ class Phases {
   }
 
   /**
-   * Adds the phases without an event, as far as the call has come. The others have events, which are more exact.
+   * Adds the phases without an event, as far as the call has come. The times of events are more exact.
    *
    * @param at Until when the last one lasts.
    * @param hasEnded Whether that one has ended, too.
@@ -312,11 +312,11 @@ function rounded(ms: number): number {
 /** The beginning of a JSON text. */
 interface BoundedJson {
   readonly text: string;
-  /** Whether there is more: the text is no JSON then. */
+  /** Whether the text is cut, and no valid JSON. */
   readonly isCut: boolean;
 }
 
-/** Writes a value as JSON until the text has `chars` characters. The rest of the value costs nothing. */
+/** Writes a value as JSON until the text has `chars` characters, without visiting what follows. */
 export function boundedJson(value: JsonValue, chars: number): BoundedJson {
   let text = "";
   let isCut = false;

@@ -58,9 +58,9 @@ export interface CallRingBounds {
 
 const BOUNDS: CallRingBounds = { calls: 10_000, bytes: 64 * 1_024 * 1_024 };
 
-/** Where the ring finds what events do not say. */
+/** Looks up what events do not contain. */
 export interface CallFacts {
-  /** The class of a tool; `undefined` if there is none with this name. */
+  /** The class of a tool; `undefined` if the tool does not exist. */
   readonly sideEffectsOf: (toolName: string) => SideEffects | undefined;
   readonly sessionOf: (sessionId: string) => CalledSession | undefined;
 }
@@ -221,7 +221,7 @@ export class CallRing {
   }
 }
 
-/** An id of a call holds within its session. A character that no id of a session has keeps the two apart. */
+/** Ids of calls are unique within their session. */
 function keyOf(
   origin: CallOrigin,
   { sessionId, callId }: Pick<DispatchEvent, "sessionId" | "callId">,

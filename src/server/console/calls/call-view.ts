@@ -49,7 +49,7 @@ interface CallExplanation {
   readonly policyRevision?: string;
 }
 
-/** Returns the reference of a call, which holds until the server ends. */
+/** Returns the reference of a call, which is valid until the server ends. */
 export function refOf(epoch: string, number: number): string {
   return `${epoch}-${number}`;
 }
@@ -187,8 +187,8 @@ function shownSuggestion(suggestion: CallSuggestion, show: (text: string) => str
 }
 
 /**
- * Explains the decision on a call: by the policy that decided, if it decides the same again. It may not if it depends on what
- * came before the call, or on the time.
+ * Explains the decision on a call with the policy that made it, if that decides the same again. It may not if it depends on
+ * earlier calls or the time.
  *
  * @param redaction Hides secrets in the arguments that near misses name.
  */
@@ -265,8 +265,8 @@ export function missedInWords(missed: string, rule: string, policy: RuntimePolic
 }
 
 /**
- * Finds the condition of a rule. Rules of several parts of a policy can have one name, and those with `all` several conditions on
- * one argument: then there is none.
+ * Finds the condition of a rule. `undefined` if it is ambiguous: several parts of a policy can have rules of the same name, and
+ * a rule with `all` can have several conditions on one argument.
  */
 function conditionOf(policy: RuntimePolicy, name: string, key: string): JsonObject | undefined {
   const rules = (policy.sources ?? []).flatMap((source) => {
