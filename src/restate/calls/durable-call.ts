@@ -56,12 +56,12 @@ export async function runDurableCall(
   attemptCompletedSignal.addEventListener("abort", leave, { once: true });
   const answers: Answered[] = [];
   let isRepeatable: boolean;
-  /** The attempt that may run the call, whatever else follows. */
+  /** The attempt that may run the call. */
   let holder: string;
   for (;;) {
     const stop = await ctx.run("decide", async () => withToken(await dispatch.advance(answers), token));
     if (stop.kind === "ended") return end(stop.execution);
-    // What one server asked and a person refused holds on another one, too, that would not have asked.
+    // A denial counts on every server, even on one that would not have asked.
     const refused = answers.find(({ resolution }) => resolution?.decision !== "allow");
     if (refused !== undefined) {
       dispatch.abandon();
@@ -84,7 +84,7 @@ export async function runDurableCall(
       // Before the end is stored: an answer to what its tool asked, in any process, would not count any more.
       if (!isBegunHere || dispatch.hasAsked)
         await process.inquiries.abandonBelow({ ...call, callId: call.call.id });
-      return kept(execution);
+      return storable(execution);
     }),
   );
 
@@ -94,8 +94,8 @@ export async function runDurableCall(
   }
 }
 
-/** Returns what is stored of an execution, which may be too long to be stored whole. */
-function kept(execution: ToolExecution | null): ToolExecution | null {
+/** Returns an execution as it is stored: cut if it is too long. */
+function storable(execution: ToolExecution | null): ToolExecution | null {
   const [short = null] = withinMessage([execution]);
   return short;
 }
@@ -106,7 +106,7 @@ type StoredStop =
   | (Extract<Stop, { kind: "begins" }> & { readonly holder: string });
 
 function withToken(stop: Stop, token: string): StoredStop {
-  if (stop.kind === "ended") return { ...stop, execution: kept(stop.execution) };
+  if (stop.kind === "ended") return { ...stop, execution: storable(stop.execution) };
   return stop.kind === "begins" ? { ...stop, holder: token } : stop;
 }
 
@@ -121,7 +121,7 @@ async function ask(
   if (inquiry === undefined) return { question };
   try {
     // The SDK makes it a time of the clock of this process, which Restate compares with its own. If
-    // that of the process is ahead, the timer comes too late, and who reads the list of confirmations ends this one.
+    // that of the process is ahead, the timer fires late, and the next reader of the list of confirmations ends this one.
     const resolution = await promise.orTimeout(Math.max(timeoutMs + process.skewMs, 0));
     if (resolution.decision === "cancelled") await process.unlistConfirmation(ctx, inquiry);
     return { question, inquiry, resolution };

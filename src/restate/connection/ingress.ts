@@ -195,7 +195,7 @@ export class Ingress {
     const { statusCode } = response;
     if (statusCode < 300) return { result: (text === "" ? undefined : JSON.parse(text)) as Result };
     const problem = problemOf(text) ?? `status ${statusCode}`;
-    // A node that is starting, without a leader or with too much to do; a handler could have thrown the others.
+    // From a node that is starting, has no leader or is overloaded; a handler could have thrown any other status.
     if (isPassing(statusCode, response.headers)) return { problem, mayHaveBegun: true };
     throw new RestateHandlerError(problem, statusCode);
   }

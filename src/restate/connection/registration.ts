@@ -103,7 +103,7 @@ export class RegistrationWatch {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
 
-  /** @param onChange Called with each problem, and `undefined` when there is none any longer. */
+  /** @param onChange Called with each problem, and with `undefined` when it is solved. */
   constructor(
     registration: Registration,
     deployment: string,

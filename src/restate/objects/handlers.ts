@@ -15,10 +15,10 @@ export type ObjectHandlers = Readonly<Record<string, (ctx: any, input: any) => P
 
 type Reader<Input, Result> = (ctx: ObjectSharedContext, input: Input) => Promise<Result>;
 
-/** Nothing is lost if one whose answer was lost runs again, so that its answer, which may be long, need not be stored. */
+/** A reader can run again if its answer was lost, so that the answer, which may be long, need not be stored. */
 const IDEMPOTENCY_RETENTION = { seconds: 1 };
 
-/** Makes a handler that reads few values of an object, while others change it. */
+/** Makes a handler that reads few values of an object, concurrently with handlers that change it. */
 export function reader<Input, Result>(sdk: RestateSdk, read: Reader<Input, Result>): Reader<Input, Result> {
   const options = { idempotencyRetention: IDEMPOTENCY_RETENTION };
   return sdk.handlers.object.shared(options, read) as Reader<Input, Result>;
@@ -91,7 +91,7 @@ export interface Operation {
   readonly input?: unknown;
 }
 
-/** What became of an operation that was run together with others. */
+/** The result of one of several operations that were run together. */
 export type OperationResult =
   | { readonly result?: unknown }
   | { readonly refused: string /** Of the error of its handler. */; readonly status: number };
@@ -104,7 +104,7 @@ const MAX_LENGTH = 8_000_000;
 
 /**
  * Returns a handler that runs operations one after the other. It returns fewer results than there are operations if the
- * results become long; then the others were not run.
+ * results become long; the remaining operations were not run then.
  */
 export function severalHandler(sdk: RestateSdk, handlers: ObjectHandlers): ObjectHandlers {
   return {

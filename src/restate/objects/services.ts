@@ -57,7 +57,7 @@ export function storeServices(sdk: RestateSdk, ofSessions: ObjectHandlers = {}):
 /**
  * Defines a virtual object of a store.
  *
- * @param options Others than those of all objects of stores.
+ * @param options In addition to those of all objects of stores.
  */
 export function defineObject(
   sdk: RestateSdk,

@@ -13,7 +13,7 @@ import {
 /** The name of the object that lists the confirmations of all sessions that are open. */
 export const OPEN_INQUIRIES_OBJECT = "SandgateOpenInquiries";
 
-/** What is listed of a confirmation. The rest is in an object of its own. */
+/** The listed members of a confirmation. The other members are in an object of their own. */
 export interface ListedInquiry
   extends Pick<
     Inquiry,

@@ -16,7 +16,7 @@ import { storedKeyOf } from "../connection/ingress.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { callObject, type ObjectHandlers, readValues } from "../objects/handlers.ts";
 import { confirmationObject, type StorePlace, sessionObject } from "../objects/object-keys.ts";
-import { keepMessage } from "../objects/session/message-handlers.ts";
+import { storeMessage } from "../objects/session/message-handlers.ts";
 import {
   callsKey,
   executionKey,
@@ -75,15 +75,15 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
     retryPolicy: { initialInterval: 50, exponentiationFactor: 2, maxInterval: 2_000, maxAttempts: 1_000_000 },
   };
   return {
-    /** Stores a message, and has it run. Returns the message that is known by this id; nothing if it is new. */
+    /** Stores a message, and starts it. Returns the message that is known by this id; nothing if it is new. */
     accept: async (
       ctx: ObjectContext,
       input: { store: StorePlace; message: DurableMessage; place: number; places: ToolPlaces },
     ): Promise<MessageRecord | "forgotten" | undefined> => {
       const { unattended, isAlone, refusesForgotten, trace, ...message } = input.message;
-      const kept = await keepMessage(sdk, ctx, { message, place: input.place, refusesForgotten });
-      if (kept.known !== undefined) return kept.known;
-      const { head, session } = kept;
+      const stored = await storeMessage(sdk, ctx, { message, place: input.place, refusesForgotten });
+      if (stored.known !== undefined) return stored.known;
+      const { head, session } = stored;
       const after = isAlone ? undefined : await underWay(ctx, head.last);
       const parameter: MessageInput = {
         store: input.store,
@@ -188,8 +188,8 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
         callId,
         isEnded: true as const,
       }));
-      const others = calls.states.filter(({ callId }) => !calls.callIds.includes(callId));
-      ctx.set<StoredCalls>(callsKey(turnId, messageId), { ...calls, states: [...states, ...others] });
+      const nested = calls.states.filter(({ callId }) => !calls.callIds.includes(callId));
+      ctx.set<StoredCalls>(callsKey(turnId, messageId), { ...calls, states: [...states, ...nested] });
     },
 
     /** Cancels the calls of a turn: those that have not begun here, and those that run where they ask for it. */

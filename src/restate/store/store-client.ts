@@ -35,7 +35,7 @@ interface OperationRunner {
   readonly run: (operation: Operation) => Promise<unknown>;
   /** Runs operations one after the other, at least the first one. Those without a result were not run. */
   readonly runSome: (operations: readonly Operation[]) => Promise<readonly OperationResult[]>;
-  /** Whether an operation can be run together with others. */
+  /** Whether an operation can be run in a group. */
   readonly canJoin: (operation: Operation) => boolean;
   /** Returns the error of an operation that its handler refused. */
   readonly refuse: (message: string, status: number) => Error;
@@ -51,8 +51,8 @@ const MAX_OPERATIONS = 64;
 const MAX_LENGTH = 8_000_000;
 
 /**
- * The operations of this process on one object, in the order in which they came: requests at once would reach the object in
- * any order. Those that come while one runs are run together.
+ * The operations of this process on one object, in the order in which they were added: concurrent requests would reach the
+ * object in any order. Those that are added while one runs are run together.
  */
 export class OperationQueue {
   readonly #runner: OperationRunner;

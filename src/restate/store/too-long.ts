@@ -26,8 +26,8 @@ export function withinMessage(
 }
 
 /**
- * What is stored of an execution that is too long to be stored: not its output, nor arguments that are long. Only who does not
- * run the call itself reads it.
+ * Returns what is stored of an execution that is too long: neither its output nor long arguments. The process that runs the
+ * call uses the whole execution.
  */
 export function tooLongExecution(execution: ToolExecution): ToolExecution {
   const { callId, toolName: name, arguments: args, durationMs, sandbox, receipt, success, error } = execution;

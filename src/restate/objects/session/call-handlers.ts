@@ -150,9 +150,9 @@ function stateOf({ states }: StoredCalls, { callId, digest }: CallOfSession): St
 }
 
 function set(ctx: ObjectContext, message: StoredCalls, changed: StoredCallState): void {
-  const others = message.states.filter(({ callId }) => callId !== changed.callId);
+  const unchanged = message.states.filter(({ callId }) => callId !== changed.callId);
   ctx.set<StoredCalls>(callsKey(message.turnId, message.messageId), {
     ...message,
-    states: [...others, changed],
+    states: [...unchanged, changed],
   });
 }

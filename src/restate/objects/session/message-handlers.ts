@@ -52,9 +52,9 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
       ctx: ObjectContext,
       { message, place: given }: { message: MessageRecord; place: number },
     ): Promise<MessageRecord | "forgotten" | undefined> => {
-      const kept = await keepMessage(sdk, ctx, { message, place: given });
-      if (kept.known === undefined) ctx.set<StoredHead>(HEAD_KEY, kept.head);
-      return kept.known;
+      const stored = await storeMessage(sdk, ctx, { message, place: given });
+      if (stored.known === undefined) ctx.set<StoredHead>(HEAD_KEY, stored.head);
+      return stored.known;
     },
 
     messages: reader(
@@ -113,7 +113,7 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
  * Stores a message of a session, unless its turn has one with this id. Each value of an object that a handler reads costs
  * two records of Restate's log, and each that it sets costs one.
  */
-export async function keepMessage(
+export async function storeMessage(
   sdk: RestateSdk,
   ctx: ObjectContext,
   { message, place: given, refusesForgotten = false }: NewMessage,
@@ -138,14 +138,14 @@ export async function keepMessage(
   return { session: session.record, head: { ...head, place } };
 }
 
-/** Remembers that a turn was there. Its number takes the place of the one that is too old by now. */
+/** Remembers that a turn existed, in place of the oldest such turn. */
 async function forget(ctx: ObjectContext, turnId: string): Promise<void> {
   const number = (await ctx.get<number>(FORGOTTEN_COUNT_KEY)) ?? 0;
   const placeKey = forgottenPlaceKey(number, MAX_FORGOTTEN_TURNS);
   const oldest = await ctx.get<string>(placeKey);
   if (oldest !== null) {
     const itsNumber = await ctx.get<number>(forgottenKey(oldest));
-    // It may have been there again, and been removed again later.
+    // It may have existed again since, and been removed again later.
     if (itsNumber === number - MAX_FORGOTTEN_TURNS) ctx.clear(forgottenKey(oldest));
   }
   ctx.set(FORGOTTEN_COUNT_KEY, number + 1);

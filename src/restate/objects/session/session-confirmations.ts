@@ -22,14 +22,14 @@ import {
   turnKey,
 } from "./session-state.ts";
 
-/** The handlers of what people are asked in a session, and what they approve. */
+/** The handlers of a session's confirmations and approvals. */
 export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   return {
     /**
-     * Adds a confirmation, unless something holds for it that was asked about the same call. Returns what holds; nothing if a
-     * call has ended whose tool makes the call.
+     * Adds a confirmation, unless an earlier one of the same call is in force. Returns the one in force; nothing if a call
+     * above the nested one has ended.
      *
-     * @param input Has the awakeable that is resolved with the resolution, if an invocation asks: nobody else asks the same.
+     * @param input Has the awakeable that is resolved with the resolution, if an invocation asks: no other one asks the same.
      */
     addInquiry: async (
       ctx: ObjectContext,
@@ -44,7 +44,7 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
       const [session, head, turn] = await readValues<[StoredSession, StoredHead, StoredTurn]>(sdk, ctx, keys);
       const object = confirmationObject(store, id);
-      // An answer would have the call begin, in a process that does not know of it.
+      // An answer would begin the call, in a process that does not know that it was cancelled.
       if (turn?.isCancelled === true && awakeable !== undefined) throw refusal(sdk, "the turn was cancelled");
       if (session === null) {
         const known = await callObject<ConfirmationRecord | undefined>(sdk, ctx, object, "read");
@@ -97,10 +97,10 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       const [calls, turn] = await readValues<[StoredCalls, StoredTurn]>(sdk, ctx, keys);
       if (calls !== null) {
         const state = calls.states.find((each) => each.callId === callId) ?? { callId, digest: "" };
-        const others = calls.states.filter((each) => each !== state);
+        const otherStates = calls.states.filter((each) => each !== state);
         ctx.set<StoredCalls>(callsKey(turnId, messageId), {
           ...calls,
-          states: [...others, { ...state, asksNobody: true }],
+          states: [...otherStates, { ...state, asksNobody: true }],
         });
       }
       const below = (turn?.inquiries ?? []).filter(

@@ -32,7 +32,7 @@ export interface StoredTurn {
   readonly isCancelled?: true;
 }
 
-/** Which confirmation there is, and about which call. The rest is in an object of its own. */
+/** A confirmation of the session. Its other members are in an object of their own. */
 export interface ConfirmationEntry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
   readonly place: number;
 }
