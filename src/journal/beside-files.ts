@@ -63,15 +63,15 @@ class SealedArguments implements AsyncDisposable {
   }
 }
 
-/** What the files beside a journal need of it. */
+/** The parts of a journal that the files beside it use. */
 export interface BesideSurroundings {
   readonly keys: SessionKeys;
   /** Makes the journal durable: a checkpoint must not be ahead of it. */
   readonly sync: () => Promise<void>;
-  readonly tell: (kind: JournalNotice["kind"], message: string) => void;
+  readonly notify: (kind: JournalNotice["kind"], message: string) => void;
 }
 
-/** The files that stand beside a journal's file, and go on with it: sealed arguments and checkpoints, if it has them. */
+/** The files beside a journal's file, which are continued with it: sealed arguments and checkpoints, if it has them. */
 export class BesideFiles implements AsyncDisposable {
   readonly #resources = new AsyncDisposableStack();
   #sealed: SealedArguments | undefined;
@@ -87,10 +87,10 @@ export class BesideFiles implements AsyncDisposable {
   async open(
     path: string,
     head: ChainHead,
-    { arguments: kept, key, anchors, peers }: CheckedOptions,
-    { keys, sync, tell }: BesideSurroundings,
+    { arguments: storage, key, anchors, peers }: CheckedOptions,
+    { keys, sync, notify }: BesideSurroundings,
   ): Promise<void> {
-    if (kept === "sealed") {
+    if (storage === "sealed") {
       const sealed = await AppendFile.open(besideFile(path, "sealed"));
       this.#sealed = this.#resources.use(new SealedArguments(keys, sealed));
       // Ends a line that a crash left half-written.
@@ -98,15 +98,16 @@ export class BesideFiles implements AsyncDisposable {
     }
     if (key !== undefined) {
       const copies = new Anchors(anchors, (reason) =>
-        tell("anchor", `a checkpoint was not copied: ${reason}`),
+        notify("anchor", `a checkpoint was not copied: ${reason}`),
       );
       this.#checkpoints = this.#resources.use(
         await CheckpointWriter.open(besideFile(path, "checkpoints"), key, head, {
           anchors: copies,
           peers:
-            peers && new PeerCheckpoints(peers.directory, key, peers.keys, (reason) => tell("peer", reason)),
+            peers &&
+            new PeerCheckpoints(peers.directory, key, peers.keys, (reason) => notify("peer", reason)),
           sync,
-          onFailed: (reason) => tell("checkpoint", `a checkpoint could not be kept: ${withRemedy(reason)}`),
+          onFailed: (reason) => notify("checkpoint", `a checkpoint could not be kept: ${withRemedy(reason)}`),
         }),
       );
     }

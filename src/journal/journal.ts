@@ -58,7 +58,7 @@ export function openJournal(options: JournalOptions): Promise<Journal> {
 export class Journal implements CallJournal, AsyncDisposable {
   readonly #options: CheckedOptions;
   readonly #lock: DirectoryLock;
-  readonly #kept: RecordedInputs;
+  readonly #inputs: RecordedInputs;
   readonly #keys: SessionKeys;
   readonly #writer: GroupWriter;
   readonly #beside = new BesideFiles();
@@ -73,7 +73,7 @@ export class Journal implements CallJournal, AsyncDisposable {
   ) {
     this.#options = options;
     this.#lock = lock;
-    this.#kept = new RecordedInputs(options.directory);
+    this.#inputs = new RecordedInputs(options.directory);
     this.#keys = new SessionKeys(options.directory);
     this.#writer = new GroupWriter(file, head, open, options.sync === "group", {
       problem: () => lock.problem ?? this.#beside.problem,
@@ -83,19 +83,22 @@ export class Journal implements CallJournal, AsyncDisposable {
         current.size < options.maxBytes ? undefined : this.#openNext(end, current),
       onContinued: (path) => this.#earlier.add(path),
       onClock: (behindMs) =>
-        this.#tell(
+        this.#notify(
           "clock",
           behindMs === 0
             ? "the clock has reached the time of the records again"
             : `the clock is ${Math.ceil(behindMs / 1_000)} s behind the last record: until it has reached it, all records have the time of that one`,
         ),
       onUnhealthy: (reason) =>
-        this.#tell(
+        this.#notify(
           "unhealthy",
           `the journal in '${options.directory}' cannot write, so no call runs: ${withRemedy(reason)}`,
         ),
       onHealthy: (lost) =>
-        this.#tell("healthy", `the journal can write again${lost > 0 ? `; ${lost} records were lost` : ""}`),
+        this.#notify(
+          "healthy",
+          `the journal can write again${lost > 0 ? `; ${lost} records were lost` : ""}`,
+        ),
     });
     for (const path of earlier) this.#earlier.add(path);
     this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
@@ -206,11 +209,11 @@ export class Journal implements CallJournal, AsyncDisposable {
    * in code is not stored.
    */
   async keep(policy: RuntimePolicy, tools: Iterable<PolicySubject>): Promise<void> {
-    await this.#kept.keep(policy, tools);
+    await this.#inputs.store(policy, tools);
   }
 
   /**
-   * Deletes the key of a session: its sealed arguments can never be read again. The chain of records still holds.
+   * Deletes the key of a session: its sealed arguments can never be read again. The chain of records stays valid.
    *
    * @returns Whether there was a key.
    */
@@ -237,10 +240,10 @@ export class Journal implements CallJournal, AsyncDisposable {
     await this.#beside.open(file.path, head, this.#options, {
       keys: this.#keys,
       sync: () => this.#writer.sync(),
-      tell: (kind, message) => this.#tell(kind, message),
+      notify: (kind, message) => this.#notify(kind, message),
     });
     if (torn !== undefined) {
-      this.#tell(
+      this.#notify(
         "torn",
         `the last line was half-written: its ${torn.bytes} bytes were moved to '${torn.path}'`,
       );
@@ -253,7 +256,7 @@ export class Journal implements CallJournal, AsyncDisposable {
       this.#addUnawaited(interruptedParts(names), { kind: "end", names });
     }
     if (interrupted.length > 0) {
-      this.#tell("interrupted", `${interrupted.length} calls were interrupted: their effect is unknown`);
+      this.#notify("interrupted", `${interrupted.length} calls were interrupted: their effect is unknown`);
     }
     // Written even if nothing else is: it shows that the journal can write.
     await this.#writer.add({
@@ -287,7 +290,7 @@ export class Journal implements CallJournal, AsyncDisposable {
     try {
       this.#requireHealth();
     } catch (error) {
-      this.#writer.keep(record);
+      this.#writer.buffer(record);
       throw error;
     }
     this.#writer.add(record);
@@ -312,7 +315,7 @@ export class Journal implements CallJournal, AsyncDisposable {
     for (const { path, firstSeq, isRemoved } of problems) {
       if (isRemoved && firstSeq <= (archived?.records ?? 0)) continue;
       const what = isRemoved ? "removed" : "changed";
-      this.#tell("changed", `'${path}', which was written before, was ${what} by another process`);
+      this.#notify("changed", `'${path}', which was written before, was ${what} by another process`);
     }
   }
 
@@ -334,7 +337,7 @@ export class Journal implements CallJournal, AsyncDisposable {
     }
   }
 
-  #tell(kind: JournalNotice["kind"], message: string): void {
+  #notify(kind: JournalNotice["kind"], message: string): void {
     try {
       this.#options.onNotice({ kind, message });
     } catch {

@@ -52,7 +52,7 @@ const PEER_NAMES: OptionNames<JournalPeers> = { directory: true, keys: true };
 
 /** The options of `openJournal`. */
 export interface JournalOptions {
-  /** The path of the journal's directory, which is created if it does not exist. It holds nothing but the journal. */
+  /** The path of the journal's directory, which is created if it does not exist. It contains nothing but the journal. */
   readonly directory: string;
   /**
    * Whether a call waits until its record is on the disk (`group`: all records that wait are synced at once), or only
@@ -108,12 +108,12 @@ export function checkOptions(options: JournalOptions): CheckedOptions {
     key,
     anchors = [],
     peers,
-    arguments: kept = "redacted",
+    arguments: storage = "redacted",
     onNotice = () => {},
   } = options;
   if (typeof directory !== "string" || directory === "") throw new TypeError("directory must be a path");
   if (sync !== "group" && sync !== "none") throw new TypeError('sync must be "group" or "none"');
-  if (kept !== "redacted" && kept !== "sealed")
+  if (storage !== "redacted" && storage !== "sealed")
     throw new TypeError('arguments must be "redacted" or "sealed"');
   if (!Number.isSafeInteger(maxBytes) || maxBytes < MIN_MAX_BYTES) {
     throw new TypeError(`maxBytes must be a whole number from ${MIN_MAX_BYTES} on`);
@@ -126,7 +126,7 @@ export function checkOptions(options: JournalOptions): CheckedOptions {
     sync,
     redaction: guardRedaction(redaction),
     maxBytes,
-    arguments: kept,
+    arguments: storage,
     onNotice,
     key: signingKey,
     anchors: checkAnchors(anchors),
@@ -138,9 +138,9 @@ function checkPeers({ directory, keys }: JournalPeers, own: SigningKey | undefin
   if (own === undefined) throw new TypeError("peers require a key, which signs checkpoints");
   if (typeof directory !== "string" || directory === "")
     throw new TypeError("peers.directory must be a path");
-  const others = keys.map(readVerifierKey).filter(({ name, id }) => name !== own.name || id !== own.id);
-  if (others.length > MAX_PEERS) throw new TypeError(`peers.keys must have at most ${MAX_PEERS} keys`);
-  const names = new Set([own.name, ...others.map(({ name }) => name)]);
-  if (names.size <= others.length) throw new TypeError("each journal needs a key with a name of its own");
-  return { directory, keys: others };
+  const peers = keys.map(readVerifierKey).filter(({ name, id }) => name !== own.name || id !== own.id);
+  if (peers.length > MAX_PEERS) throw new TypeError(`peers.keys must have at most ${MAX_PEERS} keys`);
+  const names = new Set([own.name, ...peers.map(({ name }) => name)]);
+  if (names.size <= peers.length) throw new TypeError("each journal needs a key with a name of its own");
+  return { directory, keys: peers };
 }

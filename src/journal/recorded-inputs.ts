@@ -33,16 +33,16 @@ export class RecordedInputs {
    *
    * @throws {JournalError} as a rejection, if they cannot be written.
    */
-  async keep(policy: RuntimePolicy, tools: Iterable<PolicySubject>): Promise<void> {
+  async store(policy: RuntimePolicy, tools: Iterable<PolicySubject>): Promise<void> {
     for (const source of policy.sources ?? []) {
-      await keepFile(this.#policies, loadCrypto().hash("sha256", source), source);
+      await storeFile(this.#policies, loadCrypto().hash("sha256", source), source);
     }
     for (const { definition } of tools) {
-      // A subject that is not of a registry has a digest alone.
+      // Only subjects of a registry can be described.
       if (definition === undefined || !("describe" in definition)) continue;
       const text = canonicalText((definition as ToolDefinitionDigest).describe());
       if (loadCrypto().hash("sha256", text) === definition.digest)
-        await keepFile(this.#tools, definition.digest, text);
+        await storeFile(this.#tools, definition.digest, text);
     }
   }
 
@@ -80,7 +80,7 @@ function journalTool(definition: JsonValue | undefined): JournalTool | undefined
 
 const DIGEST = /^[0-9a-f]{64}$/;
 
-async function keepFile(directory: string, digest: string, text: string): Promise<void> {
+async function storeFile(directory: string, digest: string, text: string): Promise<void> {
   const path = join(directory, `${digest}.json`);
   if ((await read(directory, digest)) === text) return;
   try {
@@ -102,7 +102,7 @@ async function read(directory: string, digest: string): Promise<string | undefin
   }
 }
 
-/** Returns the value of a file whose text has the digest; `undefined` if there is none. */
+/** Returns the value of a file whose text has the digest; `undefined` if none. */
 async function readValue(directory: string, digest: string): Promise<JsonValue | undefined> {
   const text = await read(directory, digest);
   if (text === undefined || loadCrypto().hash("sha256", text) !== digest) return undefined;

@@ -31,7 +31,7 @@ export class SessionKeys {
   }
 
   /**
-   * Returns a session's key from its file; `undefined` if it was deleted, or if there is none.
+   * Returns a session's key from its file; `undefined` if it does not exist.
    *
    * @throws {JournalError} if the file is no such key: a new one in its place would make arguments unreadable for good.
    */
@@ -50,7 +50,7 @@ export class SessionKeys {
     if (this.#unsaved.size === 0) return;
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     for (const [sessionId, key] of [...this.#unsaved]) {
-      // A key of which a crash left a part would keep its session from going on.
+      // Atomically: after a crash, a session with a half-written key could not continue.
       await replaceFile(this.#pathOf(sessionId), key);
       this.#unsaved.delete(sessionId);
     }
@@ -77,7 +77,7 @@ export class SessionKeys {
   }
 }
 
-/** Returns what is in a key's file; `undefined` only if there is none. */
+/** Returns the content of a key's file; `undefined` only if it does not exist. */
 function readKey(path: string): Buffer | undefined {
   let file: number | undefined;
   try {
@@ -94,7 +94,7 @@ function readKey(path: string): Buffer | undefined {
 
 /**
  * Deletes the key of a session from a journal that may be in use: its sealed arguments can never be read again. The chain
- * of records still holds. A process that has the journal open goes on sealing with the deleted key, so that what it
+ * of records stays valid. A process that has the journal open continues to seal with the deleted key, so that what it
  * writes cannot be read, either.
  *
  * @returns Whether there was a key.

@@ -21,7 +21,7 @@ test.each([
   using temporary = new TemporaryDirectory();
   const kept = new RecordedInputs(temporary.path);
   const { subjects } = new ToolRegistry().register(hostTool(() => 1, { name: "read_file" }));
-  await kept.keep(new RulePolicy({ rules: [] }), subjects);
+  await kept.store(new RulePolicy({ rules: [] }), subjects);
   for (const folder of ["tools", "policies"])
     writeFileSync(join(temporary.path, folder, `${digestOf(text)}.json`), text);
   expect([...(await kept.tools()).values()].map(({ name }) => name)).toEqual(["read_file"]);

@@ -104,7 +104,7 @@ export async function readArchived(directory: string): Promise<ArchiveNote | und
   return note === undefined ? archived : { ...archived, note };
 }
 
-/** Checks who says that records were archived. */
+/** Checks the signature of the note that records were archived. */
 export function checkArchived({ note }: ArchiveNote, trusted: readonly VerifierKey[]): NoteCheck {
   return note === undefined ? "other" : checkNote(note, trusted);
 }

@@ -122,7 +122,7 @@ export class KnownHeads {
   }
 
   /**
-   * Adds the checkpoints beside a file of the journal. Who signed them does not matter: those of others contradict, too.
+   * Adds the checkpoints beside a file of the journal. Their signers do not matter: checkpoints of any signer can contradict.
    *
    * @throws {JournalError} as a rejection, if they cannot be read, or two contradict each other.
    */

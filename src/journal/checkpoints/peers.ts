@@ -15,7 +15,7 @@ const MAX_BYTES = 65_536;
 
 /**
  * The newest checkpoints of the journals of other machines, in a directory that all of them share. Each machine writes its
- * own there, and names those of the others in its next one.
+ * own there, and names those of its peers in its next one.
  */
 export class PeerCheckpoints {
   readonly #directory: string;
@@ -44,14 +44,14 @@ export class PeerCheckpoints {
     return [...this.#heads.values()].sort((one, other) => (one.origin < other.origin ? -1 : 1));
   }
 
-  /** Takes note of what the journal's own last checkpoint named: a peer that is behind it now was cut back. */
+  /** Remembers the heads that the journal's own last checkpoint names: a peer that is behind them was cut back. */
   remember(heads: readonly CheckpointHead[]): void {
     for (const head of heads) {
       if (this.#peers.some(({ name }) => name === head.origin)) this.#heads.set(head.origin, head);
     }
   }
 
-  /** Writes the journal's own newest checkpoint for the others. Never rejects. */
+  /** Writes the journal's own newest checkpoint for the peers. Never rejects. */
   async publish(note: string): Promise<void> {
     const path = pathOf(this.#directory, this.#own);
     try {
@@ -62,7 +62,7 @@ export class PeerCheckpoints {
     }
   }
 
-  /** Reads the checkpoints of the others. Never rejects. Returns whether one of them is newer than what was known. */
+  /** Reads the checkpoints of the peers. Never rejects. Returns whether one of them is newer than what was known. */
   async read(): Promise<boolean> {
     const isNew = await Promise.all(this.#peers.map((peer) => this.#readOne(peer)));
     return isNew.includes(true);

@@ -23,7 +23,7 @@ const PREV_NAME = ',"prev":"';
 const SEQ_NAME = ',"seq":';
 const DIGEST_LENGTH = 64;
 /** The number of different parts of records that are retained parsed. */
-const MAX_KEPT = 2_000;
+const MAX_CACHED = 2_000;
 
 /**
  * Cuts lines at the names of members, since parsing a whole record takes five times as long. The names of members are in
@@ -48,8 +48,8 @@ export class CallLineReader {
     const prevEnd = prev + PREV_NAME.length + DIGEST_LENGTH + 1;
     const seq = line.indexOf(SEQ_NAME, prevEnd);
     if (prev < 0 || seq < 0 || !Number.isSafeInteger(at)) return undefined;
-    const decided = kept(this.#decided, line.slice(atEnd + 1, prev), readDecided);
-    const caller = kept(this.#callers, line.slice(prevEnd + 1, seq), readCaller);
+    const decided = cached(this.#decided, line.slice(atEnd + 1, prev), readDecided);
+    const caller = cached(this.#callers, line.slice(prevEnd + 1, seq), readCaller);
     if (decided === undefined || caller === undefined) return undefined;
     const { definitionDigest } = decided;
     const { principal, principalText } = caller;
@@ -72,14 +72,14 @@ function readCaller({ principal, sealed }: JsonObject): Caller | undefined {
 }
 
 /** Reads members, unless equal ones were read before. */
-function kept<Read>(
+function cached<Read>(
   all: Map<string, Read | undefined>,
   members: string,
   read: (parsed: JsonObject) => Read | undefined,
 ): Read | undefined {
   const known = all.get(members);
   if (known !== undefined || all.has(members)) return known;
-  if (all.size >= MAX_KEPT) all.clear();
+  if (all.size >= MAX_CACHED) all.clear();
   const parsed = parseText(`{${members}}`);
   const found = parsed !== undefined && isJsonObject(parsed) ? read(parsed) : undefined;
   all.set(members, found);

@@ -147,15 +147,15 @@ export class ComparedPolicies {
     const before = checkDecision(this.#before.check(request) as PolicyDecision);
     const after = checkDecision(this.#after.check(request) as PolicyDecision);
     if (before.decision === "deny" && after.decision === "deny") return SAME;
-    let others = this.#compared.get(before);
-    if (others === undefined) {
-      others = new WeakMap();
-      this.#compared.set(before, others);
+    let byAfter = this.#compared.get(before);
+    if (byAfter === undefined) {
+      byAfter = new WeakMap();
+      this.#compared.set(before, byAfter);
     }
-    let comparison = others.get(after);
+    let comparison = byAfter.get(after);
     if (comparison === undefined) {
       comparison = comparisonOf(before, after);
-      others.set(after, comparison);
+      byAfter.set(after, comparison);
     }
     return comparison;
   }

@@ -55,7 +55,7 @@ export class RangeDiff {
   readonly #policies: ComparedPolicies;
   /** By the directory. */
   readonly #journals = new Map<string, OpenedJournal>();
-  readonly #kept = new OutcomeCache<Outcome>();
+  readonly #outcomes = new OutcomeCache<Outcome>();
   readonly #lines = new CallLineReader();
 
   constructor(policies: ComparedPolicies) {
@@ -104,14 +104,14 @@ export class RangeDiff {
 
   /** Returns `undefined` if the record has to be parsed. */
   #outcomeOfLine(call: CallLine, journal: OpenedJournal): Outcome | undefined {
-    if (!this.#kept.isUseful) return this.#decideLine(call, journal);
+    if (!this.#outcomes.isUseful) return this.#decideLine(call, journal);
     const { args, argumentDigest, at, definitionDigest, principalText } = call;
     const era = this.#policies.eraOf(at);
     const key = `${journal.place} ${era} ${definitionDigest}${argumentDigest}${principalText}${args}`;
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) return kept;
+    const known = this.#outcomes.get(key);
+    if (known !== undefined) return known;
     const outcome = this.#decideLine(call, journal);
-    if (outcome !== undefined) this.#kept.set(key, outcome);
+    if (outcome !== undefined) this.#outcomes.set(key, outcome);
     return outcome;
   }
 
@@ -127,10 +127,10 @@ export class RangeDiff {
 
   #outcomeOf(entry: JournalEntry, journal: OpenedJournal): Outcome {
     const key = this.#keyOf(entry, journal);
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) return kept;
+    const known = this.#outcomes.get(key);
+    if (known !== undefined) return known;
     const outcome = this.#decide(journal.calls.requestOf(entry), entry.at);
-    this.#kept.set(key, outcome);
+    this.#outcomes.set(key, outcome);
     return outcome;
   }
 
@@ -180,7 +180,7 @@ function add(outcome: Outcome, counts: Counts, witness: () => RecordedCall): voi
 /** A journal whose calls are decided again. */
 interface OpenedJournal {
   readonly directory: string;
-  /** Distinguishes it from others. */
+  /** Identifies it among all journals. */
   readonly place: number;
   readonly calls: RecordedCalls;
 }

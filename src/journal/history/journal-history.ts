@@ -116,7 +116,7 @@ export class JournalHistory {
   }
 
   /**
-   * Returns the call whose record has a number; `undefined` if there is none. Its end is looked for in the 64 MiB after it.
+   * Returns the call whose record has a number; `undefined` if none. Its end is looked for in the 64 MiB after it.
    *
    * @throws like {@link calls}.
    */

@@ -153,7 +153,7 @@ export async function listCalls(directory: string, query: HistoryQuery): Promise
   return { calls };
 }
 
-/** Returns the number of the first record that is not before a time; `undefined` if there is none. */
+/** Returns the number of the first record that is not before a time; `undefined` if none. */
 async function firstAfter(directory: string, time: number | undefined): Promise<number | undefined> {
   return time === undefined ? undefined : (await findTime(directory, time))?.seq;
 }

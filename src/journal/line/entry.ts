@@ -15,7 +15,7 @@ export interface JournalEntry extends JsonObject {
 
 /** The end of a chain, to which the next record is added. */
 export interface ChainHead {
-  /** The number of the last record; 0 if there is none. */
+  /** The number of the last record; 0 if none. */
   readonly seq: number;
   /** The digest of the last line. */
   readonly digest: string;

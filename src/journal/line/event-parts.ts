@@ -64,8 +64,8 @@ export function eventParts(event: JournalEvent): RecordParts {
  * @param path Of the file.
  */
 export function newerFormat({ type, format }: JournalEntry, path: string): JournalError | undefined {
-  const tells = type === "journal.opened" || type === "journal.rotated";
-  if (!tells || !isNewerFormat(format, JOURNAL_FORMAT)) return undefined;
+  const hasFormat = type === "journal.opened" || type === "journal.rotated";
+  if (!hasFormat || !isNewerFormat(format, JOURNAL_FORMAT)) return undefined;
   return new JournalError(`the journal '${path}' ${newerFormatText(format, JOURNAL_FORMAT)}`);
 }
 

@@ -12,7 +12,7 @@ import {
 } from "../read/record-members.ts";
 import { addCounters, type Counters, durationClass, keyOf, OTHERS, partsOf } from "./counters.ts";
 
-/** The most counters of a series: beyond them, names count as others. A hostile model makes up names. */
+/** The most counters of a series, because a hostile model makes up names: further names are counted under {@link OTHERS}. */
 const MAX_COUNTERS = 200_000;
 
 /** The counters of a step of time, by the id of the principal whose calls they count; `""` for calls without one. */
@@ -99,8 +99,8 @@ export class TimeSeries {
     if (last !== undefined && last.at >= at) return last;
     const step = { at, counters: new Map() };
     this.#steps.push(step);
-    const kept = this.#steps.findIndex((each) => each.at > at - this.#retainedMs);
-    for (const old of this.#steps.splice(0, kept)) this.#size -= sizeOf(old);
+    const firstRetained = this.#steps.findIndex((each) => each.at > at - this.#retainedMs);
+    for (const old of this.#steps.splice(0, firstRetained)) this.#size -= sizeOf(old);
     return step;
   }
 }
@@ -237,7 +237,7 @@ function remember<Value>(map: Map<string, Value>, key: string, value: Value): vo
   if (map.size > MAX_REMEMBERED) for (const oldest of map.keys()) return void map.delete(oldest);
 }
 
-/** A duration of others has its class still. */
+/** Returns the key of {@link OTHERS} for a counter; that of a duration has the same class. */
 function othersOf(key: string): string {
   const [kind, name] = partsOf(key);
   if (name === "") return key;

@@ -39,7 +39,7 @@ export function partsOf(key: string): readonly [kind: CountKind, name: string] {
   return at < 0 ? [key as CountKind, ""] : [key.slice(0, at) as CountKind, key.slice(at + 1)];
 }
 
-/** Adds counters to others. */
+/** Adds counters to further ones. */
 export function addCounters(to: Counters, from: Counters): void {
   for (const [key, count] of from) to.set(key, (to.get(key) ?? 0) + count);
 }

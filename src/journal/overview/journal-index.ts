@@ -33,8 +33,8 @@ export class JournalIndex {
   }
 
   /**
-   * Opens the stored index of a journal. If there is none, or it does not fit the journal, it begins with the oldest calls that
-   * are counted.
+   * Opens the stored index of a journal. If it does not exist, or does not fit the journal, indexing begins with the oldest
+   * calls that are counted.
    *
    * @throws {JournalError} as a rejection, if a file of the journal cannot be read.
    */

@@ -41,7 +41,7 @@ export interface JournalOverview {
 
 /** Something that is counted by name. */
 export interface OverviewNamed {
-  /** Absent for all others, beyond the most that are counted by name. */
+  /** Absent for all names beyond the most that are counted. */
   readonly name?: string;
 }
 
@@ -179,7 +179,7 @@ class NamedCounters {
     return this.#kinds.get(kind)?.get(name) ?? 0;
   }
 
-  /** The names with the highest counts, and the others last. */
+  /** The names with the highest counts, and {@link OTHERS} last. */
   top(kind: CountKind): readonly (readonly [name: string, count: number])[] {
     const names = [...(this.#kinds.get(kind) ?? [])];
     const rank = ([name, count]: readonly [string, number]): number => (name === OTHERS ? -1 : count);

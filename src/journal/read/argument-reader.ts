@@ -39,7 +39,7 @@ export class ArgumentReader {
    * Opens what the arguments of one record need.
    *
    * @param directory Of the journal.
-   * @param file With the sealed arguments. Default: there is none.
+   * @param file With the sealed arguments. Default: none.
    * @param signal Ends the reading with its reason.
    */
   static async openFor(

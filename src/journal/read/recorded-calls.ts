@@ -42,8 +42,8 @@ export class RecordedCalls {
    */
   static async open(directory: string): Promise<RecordedCalls> {
     const tools = new Map<string, PolicySubject>();
-    for (const [digest, kept] of await new RecordedInputs(directory).tools()) {
-      tools.set(digest, { ...kept, definition: { digest } });
+    for (const [digest, tool] of await new RecordedInputs(directory).tools()) {
+      tools.set(digest, { ...tool, definition: { digest } });
     }
     return new RecordedCalls(await ArgumentReader.open(directory), tools);
   }
@@ -63,7 +63,7 @@ export class RecordedCalls {
     });
     if (typeof request === "string" || !("missing" in read)) return request;
     if (read.missing === "forgotten") return "arguments forgotten";
-    // Without what stands in place of a secret, they were changed in another way.
+    // If they differ even without replaced secrets, they were changed in another way.
     return read.missing === "redacted" && hasRedacted(args) ? request.withoutSecrets() : "arguments redacted";
   }
 

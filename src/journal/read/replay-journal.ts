@@ -50,14 +50,14 @@ class Replay implements ReplayReport {
   undecided = 0;
   readonly different: ReplayDifference[] = [];
   readonly undecidable = new Map<UndecidableCause, number>();
-  readonly #kept: RecordedInputs;
+  readonly #inputs: RecordedInputs;
   readonly #calls: RecordedCalls;
   readonly #policies = new Map<string, RuntimePolicy | undefined>();
   /** The clock of the policies: the time of the record. */
   #now = 0;
 
   constructor(directory: string, calls: RecordedCalls) {
-    this.#kept = new RecordedInputs(directory);
+    this.#inputs = new RecordedInputs(directory);
     this.#calls = calls;
   }
 
@@ -85,7 +85,7 @@ class Replay implements ReplayReport {
     this.#now = entry.at;
     const decision = checkDecision(await policy.check(request));
     const [recorded, now] = textsOf(entry, decision);
-    // What stands in place of a secret could meet a condition by chance.
+    // The replacement of a secret could meet a condition by chance.
     if (request.missing === "arguments redacted") this.#count(request.missing);
     else if (recorded === now && isWithin(entry["grant"], decision)) this.same++;
     else if (request.missing !== undefined) this.#count(request.missing);
@@ -105,7 +105,7 @@ class Replay implements ReplayReport {
   async #loadPolicy(revision: string): Promise<RuntimePolicy | undefined> {
     const policies: RuntimePolicy[] = [];
     for (const digest of revision.split(" + ")) {
-      const options = await this.#kept.policy(digest);
+      const options = await this.#inputs.policy(digest);
       if (options === undefined) return undefined;
       policies.push(
         isCedarData(options)

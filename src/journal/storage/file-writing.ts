@@ -53,7 +53,7 @@ export class AppendFile implements AsyncDisposable {
     return this.#size;
   }
 
-  /** Writes bytes at the end. If it rejects, none of them counts as written. */
+  /** Writes bytes at the end: all of them, or, if it rejects, nothing. */
   async append(bytes: Uint8Array): Promise<void> {
     const { problem } = this;
     if (problem !== undefined) throw new Error(problem);

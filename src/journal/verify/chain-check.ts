@@ -5,7 +5,7 @@ import { newerFormat } from "../line/event-parts.ts";
 import type { JournalFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
 
-/** The place where a chain does not hold, and what is known before it. */
+/** The place where a chain is broken, and what is known before it. */
 export interface Break {
   readonly file: JournalFileName;
   readonly fileIndex: number;
@@ -17,7 +17,7 @@ export interface Break {
   readonly isFirst: boolean;
   /** The number that the record should have. */
   readonly expected: number;
-  /** The digest of the line before, and of the line before that; `undefined` if there is none. */
+  /** The digest of the line before, and of the line before that; `undefined` if none. */
   readonly before: string;
   readonly secondBefore: string | undefined;
 }
@@ -30,7 +30,7 @@ export interface ChainStart {
   readonly prev: string;
 }
 
-/** What reading a chain gave. */
+/** The result of reading a chain. */
 export interface ChainResult {
   readonly first: number;
   readonly last: number;
@@ -40,14 +40,14 @@ export interface ChainResult {
   readonly stopped?: unknown;
 }
 
-/** What is read of a chain. */
+/** The part of a chain to read. */
 export interface ReadOptions {
   readonly files: readonly JournalFileName[];
   /** `undefined`: whatever the first file has. */
   readonly start: ChainStart | undefined;
   /** The last record that a trusted checkpoint covers. Lines up to it need not be canonical to be those that were written. */
   readonly signed: number;
-  /** Is called after each file whose chain holds. Default: nothing is. */
+  /** Called after each file whose chain is intact. */
   readonly endFile?: (file: JournalFileName) => Promise<void>;
 }
 

@@ -22,7 +22,7 @@ export class CheckpointCheck {
     this.#keys = keys;
   }
 
-  /** The most records that a checkpoint covers; 0 if there is none. */
+  /** The most records that a checkpoint covers; 0 if none. */
   get last(): number {
     return this.#last;
   }
@@ -66,7 +66,7 @@ export class CheckpointCheck {
     }
   }
 
-  /** Whether a checkpoint says what the digest of a line is; `undefined` if there is none for it. */
+  /** Whether the digest of a line is that of its checkpoint; `undefined` without one. */
   agrees(seq: number, digest: string): boolean | undefined {
     const expected = this.#digests.get(seq);
     return expected === undefined ? undefined : expected === digest;

@@ -13,7 +13,7 @@ interface ReadLine {
 }
 
 /**
- * Finds out what happened where a chain does not hold: a line that was changed, for example, contradicts the line after
+ * Finds out what happened where a chain is broken: a line that was changed, for example, contradicts the line after
  * it, and a line that was inserted has a neighbour that continues the line before it.
  */
 export async function diagnose(

@@ -9,7 +9,7 @@
  * - `file`: the file has the records of another one, its name says another one, or it stands beside none
  * - `clock`: the record's time is earlier than that of the record before
  * - `cut`: records at the end are missing, which a checkpoint covers, or beside which a file stands
- * - `rewritten`: the chain holds, but was written anew: its checkpoint has another digest
+ * - `rewritten`: the chain is intact, but was written anew: its checkpoint has another digest
  * - `forked`: two checkpoints of equally many records contradict each other
  * - `forged`: the signature of a checkpoint is wrong
  * - `sealed`: the sealed arguments of the record were changed, or are missing
@@ -45,20 +45,20 @@ export interface JournalContradiction {
 
 /** What `verifyJournal` found. */
 export interface JournalReport {
-  /** The first record that was read, and the last one whose chain holds. Both are 0 if there is none. */
+  /** The first record that was read, and the last one up to which the chain is intact. Both are 0 if none. */
   readonly first: number;
   readonly last: number;
   /** The number of records before `first` that were archived. Default: none. */
   readonly archived?: number;
   /** The half-written line at the end, which a crash leaves. It is no contradiction. Default: none. */
   readonly torn?: { readonly file: string; readonly bytes: number };
-  /** Default: there is none. */
+  /** Default: none. */
   readonly contradiction?: JournalContradiction;
   /** Absent if no key was given: signatures were not checked. */
   readonly checkpoints?: {
     /** The number of checkpoints that match the journal. */
     readonly matching: number;
-    /** The last record that a matching checkpoint covers; 0 if there is none. */
+    /** The last record that a matching checkpoint covers; 0 if none. */
     readonly covered: number;
     /** The number of records after it, which no checkpoint covers. They could be changed unseen. */
     readonly uncovered: number;

@@ -78,7 +78,7 @@ export interface FoundFiles {
  *
  * @param check The checkpoints to compare with.
  * @param keys The keys that are trusted. Default: none, so that signatures are not checked.
- * @param onEntry Is called with each record whose chain holds.
+ * @param onEntry Called with each record up to which the chain is intact.
  */
 export async function verifyChain(
   found: FoundFiles,

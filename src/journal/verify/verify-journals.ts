@@ -26,7 +26,7 @@ interface MachineReport {
   readonly directory: string;
   /** The name of its key; absent if the journal signs no checkpoints. */
   readonly origin?: string;
-  /** Its last record that a checkpoint of another journal names; 0 if there is none. */
+  /** Its last record that a checkpoint of another journal names; 0 if none. */
   readonly namedByOthers: number;
   readonly report: JournalReport;
 }
@@ -172,9 +172,9 @@ interface Named {
 }
 
 /**
- * Checks the journals of several machines: each one as `verifyJournal` does, that it has what the checkpoints of the others
- * say of it, that none is absent which they name, and that each end of a call has its beginning in one of them. With keys, a
- * journal that was opened with none of these contradicts itself. The journals may be in use.
+ * Checks the journals of several machines: each one as `verifyJournal` does, that it agrees with the checkpoints of its peers,
+ * that every journal which they name is given, and that each end of a call has its beginning in one of them. With keys, a
+ * journal that was opened without one of these is a contradiction. The journals may be in use.
  *
  * @throws {JournalError} as a rejection, if a file cannot be read.
  * @throws {TypeError} as a rejection, if a key is not valid.
@@ -243,7 +243,7 @@ async function originIn({ path }: JournalFileName): Promise<string | undefined> 
   return undefined;
 }
 
-/** What contradicts in the others is found when their own journal is checked. */
+/** Contradictions among checkpoints of another journal are found when that journal is checked. */
 function signedIn(text: string, trusted: readonly VerifierKey[]): Checkpoint[] {
   return parseCheckpoints(text).checkpoints.filter(
     ({ origin, note }) =>

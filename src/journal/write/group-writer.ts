@@ -18,7 +18,7 @@ export interface WaitingRecord {
   readonly sealed?: string | undefined;
 }
 
-/** What surrounds the writer: where the lines go besides the file, and who is notified. */
+/** What the writer uses and notifies besides the file. */
 export interface WriterSurroundings {
   /** Returns why nothing must be written, in addition to the problems of the file's path; `undefined` if records can be written. */
   readonly problem: () => string | undefined;
@@ -41,7 +41,7 @@ const MAX_GROUP = 4_096;
 /** A disk that hangs must not fill the memory: beyond this, no record is taken. */
 const MAX_WAITING = 65_536;
 /** How many records that nothing waits for are retained while the journal cannot write. */
-const MAX_KEPT = 10_000;
+const MAX_BUFFERED = 10_000;
 /** How long the records that wait can be in all, in UTF-16 code units: they are written as one text. */
 const MAX_WAITING_LENGTH = 67_108_864;
 const RETRY_MS = 1_000;
@@ -140,9 +140,9 @@ export class GroupWriter {
   }
 
   /** Buffers a record that nothing waits for until the journal can write again, or counts it as lost. */
-  keep(record: WaitingRecord): void {
+  buffer(record: WaitingRecord): void {
     const hasSpace =
-      this.#writing + this.#waiting.length < MAX_KEPT && this.#waitingLength < MAX_WAITING_LENGTH;
+      this.#writing + this.#waiting.length < MAX_BUFFERED && this.#waitingLength < MAX_WAITING_LENGTH;
     if (this.#isClosed || !hasSpace) {
       this.#lose();
       return;
@@ -305,19 +305,19 @@ export class GroupWriter {
     }, RETRY_MS).unref();
   }
 
-  /** Gives up the records that arrived while others failed, and whose calls wait for them. */
+  /** Gives up the records that calls wait for. */
   #dropAwaited(): void {
-    const kept = this.#waiting.filter(({ isAwaited }) => !isAwaited);
-    const lost = kept.splice(MAX_KEPT);
+    const buffered = this.#waiting.filter(({ isAwaited }) => !isAwaited);
+    const lost = buffered.splice(MAX_BUFFERED);
     for (const _ of lost) this.#lose();
     this.#release([...this.#waiting.filter(({ isAwaited }) => isAwaited), ...lost]);
-    this.#waiting = kept;
+    this.#waiting = buffered;
     this.#waitingGroup?.promise.catch(() => {});
     this.#waitingGroup?.reject(new Error(this.#problem));
     this.#waitingGroup = undefined;
   }
 
-  /** Takes note that records no longer wait. */
+  /** Subtracts records that no longer wait. */
   #release(records: readonly WaitingRecord[]): void {
     for (const record of records) this.#waitingLength -= lengthOf(record);
   }
@@ -328,19 +328,19 @@ export class GroupWriter {
   }
 
   async #tryAgain(): Promise<void> {
-    const kept = this.#waiting.splice(0);
-    this.#writing = kept.length;
+    const buffered = this.#waiting.splice(0);
+    this.#writing = buffered.length;
     this.#writingSince = this.#waitingSince;
     const lost = this.#unreported;
     const event = { type: "journal.recovered", lost, reason: this.#problem ?? "" } as const;
     try {
-      await this.#write([...kept, { parts: eventParts(event), at: Date.now(), isAwaited: true }]);
-      this.#release(kept);
+      await this.#write([...buffered, { parts: eventParts(event), at: Date.now(), isAwaited: true }]);
+      this.#release(buffered);
       this.#unreported -= lost;
       this.#problem = undefined;
       this.#surroundings.onHealthy(lost);
     } catch (error) {
-      this.#waiting.unshift(...kept);
+      this.#waiting.unshift(...buffered);
       this.#fail(error);
     }
     this.#writing = 0;

@@ -49,7 +49,7 @@ async function recorded(
   const tools = [tool("look_up", "read"), tool("save", "write")];
   const registry = new ToolRegistry();
   for (const each of tools) registry.register(each);
-  await new RecordedInputs(directory.path).keep(policy, registry.subjects);
+  await new RecordedInputs(directory.path).store(policy, registry.subjects);
   const journal = await openJournal({ directory: directory.path, ...options });
   onTestFinished(() => journal.close());
   const server = await startServer(tools, {
