@@ -35,13 +35,13 @@ export function commandHelp(command: CommandDescription): string {
 /** Returns the help of several commands: their names, and what they do. */
 export function listHelp(commands: readonly CommandDescription[], isAll: boolean): string {
   const rows = commands.map(({ name, summary }) => [name, summary] as const);
-  const others: [string, string][] = [
+  const builtIn: [string, string][] = [
     ["help [COMMAND]", "prints this, or the help of a command"],
     ["version", "prints the version"],
   ];
   return [
     "Usage: sandgate COMMAND [OPTION]...",
-    section("Commands", isAll ? [...rows, ...others] : rows),
+    section("Commands", isAll ? [...rows, ...builtIn] : rows),
     ...(isAll ? [section("Exit codes of every command", Object.entries(EXIT_CODES))] : []),
     "sandgate COMMAND --help prints the usage, options and exit codes of a command.",
   ].join("\n\n");

@@ -185,6 +185,6 @@ export async function start(): Promise<never> {
   const isInteractive = stdin.isTTY === true && stderr.isTTY === true;
   const terminal = { stdin, stdout, stderr, isInteractive, signal: interruption.signal };
   const exitCode = await run(process.argv.slice(2), terminal);
-  // Everything is written. Timers or handles that a tool left behind must not keep the process alive.
+  // All output is written. Timers and handles of tools must not keep the process alive.
   process.exit(exitCode);
 }

@@ -34,13 +34,13 @@ import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
 
-/** What would become of a call. */
-interface ForeseenCall {
+/** The outcome that a call would have. */
+interface DryRun {
   readonly callId: string;
   readonly toolName: string;
-  /** What the policy decides; absent if the call fails before. */
+  /** The decision of the policy; absent if the call fails before. */
   readonly decision?: PolicyDecision;
-  /** Why the call would fail, whatever a person says; absent if it would run. */
+  /** Why the call would fail, whatever a person answers; absent if it would run. */
   readonly error?: Pick<ToolError, "code" | "message">;
 }
 
@@ -55,7 +55,7 @@ const MAX_COLUMNS = [24, 32, 7, Number.POSITIVE_INFINITY, 24, 12] as const;
 
 const MIN_OUTCOME_COLUMNS = 20;
 
-/** More characters than a line can show: the others are not examined. Runs of spaces would look like the next column. */
+/** More characters than a line can show: further ones are not examined. Runs of spaces would look like the next column. */
 const CELL = { chars: 1_000, maxSpaces: 1 } as const;
 
 const HEADING_PREFIX = " ".repeat(FOREIGN_PREFIX.length);
@@ -79,7 +79,7 @@ interface DispatchCommand {
   readonly dryRun: boolean;
 }
 
-/** The redaction of tables without one in the config: terminals keep what they show, and people share it. */
+/** The redaction of tables without one in the config: terminals have a history, and people share it. */
 const SHOWN = new Redaction();
 
 /** The width of a table if the output is not a terminal. */
@@ -147,10 +147,10 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   };
   await print(terminal.stderr, joinShown(noticesOf(input), "\n"));
   if (command.dryRun) {
-    const foreseen = await foresee(input.calls, context);
+    const dryRuns = await dryRun(input.calls, context);
     await print(
       terminal.stdout,
-      command.output === "table" ? showForeseen(foreseen) : toPrintableJson({ calls: foreseen }),
+      command.output === "table" ? showDryRuns(dryRuns) : toPrintableJson({ calls: dryRuns }),
     );
     return EXIT_OK;
   }
@@ -242,8 +242,11 @@ export function formatTable(
     const widest = Math.max(...rows.map((row) => textWidth(row[column] ?? "")));
     return Math.min(widest, MAX_COLUMNS[column] ?? widest);
   });
-  const others = widths.reduce((sum, width, column) => (column === OUTCOME_COLUMN ? sum : sum + width), 0);
-  const left = columns - FOREIGN_PREFIX.length - others - GAP.length * (HEADINGS.length - 1);
+  const otherWidths = widths.reduce(
+    (sum, width, column) => (column === OUTCOME_COLUMN ? sum : sum + width),
+    0,
+  );
+  const left = columns - FOREIGN_PREFIX.length - otherWidths - GAP.length * (HEADINGS.length - 1);
   widths[OUTCOME_COLUMN] = Math.min(widths[OUTCOME_COLUMN] ?? 0, Math.max(left, MIN_OUTCOME_COLUMNS));
   const lines = rows.map(
     (row, index) => (index === 0 ? HEADING_PREFIX : FOREIGN_PREFIX) + formatRow(row, widths, index > 0),
@@ -272,22 +275,19 @@ function toRow(execution: ToolExecution, rules: readonly string[] = []): readonl
  *
  * @param context Must have no hooks.
  */
-async function foresee(
-  calls: readonly ToolCall[],
-  context: DispatchContext,
-): Promise<readonly ForeseenCall[]> {
+async function dryRun(calls: readonly ToolCall[], context: DispatchContext): Promise<readonly DryRun[]> {
   const engine = new ToolDispatchEngine();
-  const foreseen: ForeseenCall[] = [];
+  const dryRuns: DryRun[] = [];
   // One by one, since the ids of a message's calls need not differ.
-  for (const call of calls) foreseen.push(await foreseeCall(engine, call, context));
-  return foreseen;
+  for (const call of calls) dryRuns.push(await dryRunCall(engine, call, context));
+  return dryRuns;
 }
 
-async function foreseeCall(
+async function dryRunCall(
   engine: ToolDispatchEngine,
   call: ToolCall,
   context: DispatchContext,
-): Promise<ForeseenCall> {
+): Promise<DryRun> {
   let decision: PolicyDecision | undefined;
   let isReady = false;
   const policy: RuntimePolicy = {
@@ -325,7 +325,7 @@ async function foreseeCall(
 }
 
 /** Shows one line for each call. The model chooses how a line begins, hence the prefix. */
-function showForeseen(calls: readonly ForeseenCall[]): ShownText {
+function showDryRuns(calls: readonly DryRun[]): ShownText {
   const prefix = new ShownText(FOREIGN_PREFIX);
   return joinShown(
     calls.map((call) => shown`${prefix}${call.callId}: ${call.toolName}: ${outcomeOf(call)}`),
@@ -333,7 +333,7 @@ function showForeseen(calls: readonly ForeseenCall[]): ShownText {
   );
 }
 
-function outcomeOf({ decision, error }: ForeseenCall): ShownText {
+function outcomeOf({ decision, error }: DryRun): ShownText {
   const rules = (decision?.rules ?? []).join(", ");
   const suffix = rules === "" ? new ShownText("") : shown` (${rules})`;
   if (error !== undefined) return shown`fails: ${error.code}: ${error.message}${suffix}`;

@@ -55,7 +55,7 @@ interface DoctorOptions {
 }
 
 /**
- * Prints what holds on this machine: sandboxes, limits of programs, and features of Node.js. With a config, also prints
+ * Prints what works on this machine: sandboxes, limits of programs, and features of Node.js. With a config, also prints
  * whether its stores and peers can be used, and what the config uses that cannot be enforced.
  *
  * @throws {ConfigError} if the config is invalid.
@@ -106,28 +106,28 @@ async function loadChecked(file: string): Promise<Checked> {
   return { loaded, servers };
 }
 
-/** Finds who can answer whom, also where the tokens are not at hand: `check` says what is wrong with the server. */
+/** Finds who can answer whom, even without the tokens: `check` reports the problems of the server. */
 async function findAnswering({ source }: Config): Promise<readonly Answering[]> {
   return whoAnswers(await loadServer(source, []));
 }
 
-/** Finds the tools whose sandboxes do not hold, and the grants that theirs cannot enforce. */
+/** Finds the tools whose sandboxes do not work, and the grants that their sandboxes cannot enforce. */
 async function findMissing(
   { source, tools, registry, sandboxOptions, locatedPolicies }: Config,
-  { sandboxes: holding }: MachineReport,
+  { sandboxes: reports }: MachineReport,
 ): Promise<readonly ConfigProblem[]> {
   await using sandboxes = await openSandboxes(sandboxOptions);
   const grants = await checkGrants(locatedPolicies, registry.tools, sandboxes);
   const unenforced = tools.flatMap(({ tool, path }) =>
     sandboxesOf(tool).flatMap((mode) => {
-      const found = holding[mode];
+      const found = reports[mode];
       return found.holds ? [] : [source.problem([...path, mode], reasonOf(found), "error", "key")];
     }),
   );
   return [...unenforced, ...grants];
 }
 
-/** Describes what holds on this machine, in lines. */
+/** Describes what works on this machine, in lines. */
 function describeMachine(
   { node, sandboxes, process: program, microvm }: MachineReport,
   clock: string,
@@ -191,13 +191,13 @@ function heading(text: string): ShownText {
   return styled("heading", new ShownText(`${text}:`));
 }
 
-/** Returns whether something holds, in words. */
+/** Returns whether something works, in words. */
 function wordsOf(found: Holding): ShownText {
   if (found.holds) return styled("good", shown`holds`);
   return shown`${styled("caution", shown`does not hold`)}: ${reasonOf(found)}`;
 }
 
-/** Returns why something does not hold, and what would change that. */
+/** Returns why something does not work, and the remedy. */
 function reasonOf({ reason, remedy }: Extract<Holding, { holds: false }>): string {
   return remedy === undefined ? reason : `${reason} (remedy: ${remedy})`;
 }

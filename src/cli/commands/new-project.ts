@@ -19,7 +19,7 @@ interface TemplateFiles {
   readonly folder: string;
   /** Its own files. */
   readonly files: readonly string[];
-  /** Files that it shares with others, by their names in the project. In the repository, these are links. */
+  /** Files that several examples share, by their names in the project. In the repository, these are links. */
   readonly shared: Readonly<Record<string, string>>;
   /** Whether the project needs `wit/` to build. */
   readonly wit: boolean;

@@ -22,10 +22,10 @@ const MAX_MODULES = 1_000;
 /** Longer modules are guarded, but not searched for imports. */
 const MAX_MODULE_BYTES = 4 * 1_024 * 1_024;
 
-/** A specifier of `import`, `export … from` and `require`. It may find too much. */
+/** A specifier of `import`, `export … from` and `require`. It may over-match. */
 const SPECIFIER = /\b(?:from|import|require)\b\s*\(?\s*["']([^"'\n]+)["']/g;
 
-/** A specifier of a file beside the module; others name packages. */
+/** A specifier of a file beside the module; any other one names a package. */
 const RELATIVE = /^\.{1,2}\//;
 
 /** Separates the words of a command for a shell, of an option such as `--require=hook.js`, and of a variable. */

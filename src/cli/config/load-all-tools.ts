@@ -36,9 +36,9 @@ export interface AllTools {
 
 /**
  * Loads the tools of a config, for every command: those of the file, of its toolsets and of its MCP servers, in this order, and
- * at last the toolsets whose tools call others. Adds to `problems` what is wrong.
+ * finally the toolsets whose tools call other tools. Adds to `problems` what is wrong.
  *
- * @param importTools Registers the tools of MCP servers. Default: `mcp` is checked, and its tools are not there.
+ * @param importTools Registers the tools of MCP servers. Default: `mcp` is checked, and no tools are imported.
  */
 export async function loadAllTools(
   source: ConfigSource,

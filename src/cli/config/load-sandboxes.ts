@@ -38,7 +38,7 @@ const MICROVM: JsonObject = mapOf({
   ),
 });
 
-/** The shape of `sandboxes`: the options of `openSandboxes` that a file can hold. */
+/** The shape of `sandboxes`: the options of `openSandboxes` that a file can contain. */
 export const SANDBOXES_SHAPE: CompiledShape = compileShape(
   mapOf({
     workers: described(

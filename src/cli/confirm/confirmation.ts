@@ -43,7 +43,7 @@ export interface CallConfirmation {
 /** The most characters of a call's id that are shown. */
 const MAX_ID_CHARS = 64;
 
-/** Terminals keep what they show, and people share it. */
+/** Terminals have a history, and people share it. */
 const REDACTION = new Redaction();
 
 /** Shows what a person decides on. Returns whether anything of the arguments was left out or hidden. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** How calls are made. */
 export interface Load {
-  /** Calls per second that begin, however long others take; `undefined` if `concurrency` calls run at any time. */
+  /** Calls per second that begin, however long they take; `undefined` if `concurrency` calls run at any time. */
   readonly rate: number | undefined;
   readonly concurrency: number;
   /** How long new calls begin, in milliseconds. */
@@ -53,7 +53,7 @@ async function keepBusy(
     let dueAt = performance.now();
     while (begun < calls && dueAt - startedAt < durationMs && !signal?.aborted) {
       await makeCall(begun++, dueAt);
-      // Calls that need no waiting would keep timers and interruptions from this thread.
+      // Without it, calls that complete synchronously would starve timers and signals.
       if (begun % 64 === 0) await new Promise(setImmediate);
       dueAt = performance.now();
     }

@@ -14,7 +14,7 @@ import type { Config } from "../../config/load-config.ts";
 import type { ServerConfig } from "../../config/server/load-server.ts";
 import { whoAnswers } from "../../config/server/who-answers.ts";
 
-/** Finds entries of a config that have no effect: names that do not exist, and members that need others. */
+/** Finds entries of a config that have no effect: names that do not exist, and members that depend on missing ones. */
 export async function checkEntries(config: Config, server: ServerConfig): Promise<readonly ConfigProblem[]> {
   const check = new EntryCheck(config, server, await toolNames(config));
   check.confirmations();

@@ -50,7 +50,7 @@ interface GrantFlaw {
   readonly message: string;
   /** Whether calls run, and a part of the grant is of no use to them. Default: they fail. */
   readonly isUseless?: true;
-  /** Whether this is a flaw only if all tools of the rule have it: others may use the part. Default: each has it alone. */
+  /** Whether this is a flaw only if all tools of the rule have it. */
   readonly isOfAll?: true;
 }
 
@@ -112,7 +112,7 @@ async function openOrNothing(
 
 /** @param sandbox `undefined` if it could not be opened: nothing is reported then. */
 function grantFlaws(located: LocatedGrant, tool: Tool, sandbox: Sandbox | undefined): readonly GrantFlaw[] {
-  // The policy's own checks report a rule that lists none of the tool's sandboxes.
+  // The policy's own checks report a rule without any of the tool's sandboxes.
   const { sandboxes } = located.use;
   if (located.sandbox === undefined && sandboxes.some((mode) => tool[mode] !== undefined)) {
     const message = "this rule has no sandbox in common with the other rules that apply to the same calls";

@@ -84,7 +84,7 @@ class OptionCheck {
     }
   }
 
-  /** Limits of the executor where it is off, and limits above others. */
+  /** Warns of limits of an executor that is off, and of limits that exceed another one. */
   server(): void {
     const { source } = this.#config;
     if (source.at(["server"]) === undefined) return;

@@ -87,8 +87,8 @@ function textOf(value: JsonValue): string {
 function nearText(near: JsonValue): string {
   if (!Array.isArray(near)) return textOf(near);
   return near
-    .map((miss) =>
-      isJsonObject(miss) ? `${textOf(miss["rule"] ?? "")} (${textOf(miss["missed"] ?? "")})` : "",
+    .map((rule) =>
+      isJsonObject(rule) ? `${textOf(rule["rule"] ?? "")} (${textOf(rule["missed"] ?? "")})` : "",
     )
     .join(", ");
 }

@@ -17,7 +17,7 @@ import { ConfiguredServers } from "./servers.ts";
 /** Options of `sandgate mcp serve`. */
 interface ServeMcpOptions {
   readonly config: string;
-  /** The folder in which the tools work. Default: there is none. */
+  /** The folder in which the tools work. Default: none. */
   readonly workspace: string | undefined;
 }
 

@@ -42,7 +42,7 @@ export interface WrittenCase extends WrittenCall {
   readonly expect: "allow" | "deny" | "ask";
   /** The sandbox of the grant. Default: any. */
   readonly sandbox?: SandboxMode;
-  /** Limits of the grant. It can have others. */
+  /** Limits that the grant must have, among any. */
   readonly limits?: WrittenLimits;
 }
 

@@ -25,10 +25,10 @@ export async function prove(
   await using servers = new PinnedServers();
   const { problems, proofs } = await loadConfig(config, servers);
   const unproved = proofs.flatMap((located) => located.problems);
-  const others = problems.filter((problem) => !unproved.includes(problem));
+  const otherProblems = problems.filter((problem) => !unproved.includes(problem));
   // An invariant is proved over all tools and all rules, or not at all.
-  if (others.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
-  await print(stderr, showProblems(others));
+  if (otherProblems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
+  await print(stderr, showProblems(otherProblems));
   const proved = proofs.filter(({ proof }) => proof.verdict === "proved");
   const sum = shown`${proved.length} of ${proofs.length} invariants are proved`;
   await print(stdout, joinShown([...proofs.flatMap(describe), sum], "\n"));

@@ -101,9 +101,9 @@ interface ServeOptions {
   readonly config: string;
   /** Overrides the config's address. */
   readonly listen: string | undefined;
-  /** The ingress of Restate, in place of that in the config. Default: what the config says. */
+  /** The ingress of Restate, in place of that in the config. Default: as in the config. */
   readonly restate?: string | undefined;
-  /** Serves sessions and the console for this user, who logs in with the printed link. Default: what the config says. */
+  /** Serves sessions and the console for the user, who logs in with the printed link. Default: as in the config. */
   readonly console?: boolean;
   /** With `console`: a file with an assistant's message, whose calls are made; `-` is standard input. Default: none. */
   readonly message?: string;

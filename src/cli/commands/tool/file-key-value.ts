@@ -33,16 +33,16 @@ const FORMAT = 1;
 /** The values of each store in base64, by their keys. */
 type FileContent = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** How long one process waits while others write the file, in ms. */
+/** How long a process waits while another one writes the file, in ms. */
 const LOCK_WAIT_MS = 10_000;
 
 /**
- * Key-value stores in memory, which are read from a JSON file and written back to it. Several processes can have the file: each
- * of them writes the keys that it changed, and leaves the others as they are by then.
+ * Key-value stores in memory, which are read from a JSON file and written back to it. Several processes can use the file: each
+ * writes only the keys that it changed.
  */
 export class FileKeyValue implements KeyValueStores {
   readonly #file: string;
-  /** What the stores had when they were read or written last. */
+  /** The content when it was last read or written. */
   #known: FileContent;
   readonly #memory = new MemoryKeyValue();
   readonly #opened = new Map<string, KeyValueStore>();

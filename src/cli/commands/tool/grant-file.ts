@@ -22,7 +22,7 @@ const WRITTEN = " Written by 'sandgate tool check --grant'.";
 /** The limits of a new grant. An author lowers them. */
 const LIMITS = { wallTime: "5s", memory: "64MiB", output: "1MiB" };
 
-/** The capabilities that are granted as they are; the others name what they give. */
+/** The capabilities that are granted as they are; all other ones name what they grant. */
 const WHOLE: ReadonlyMap<CapabilityName, unknown> = new Map<CapabilityName, unknown>([
   ["clock", true],
   ["random", true],

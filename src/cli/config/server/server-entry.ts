@@ -45,7 +45,7 @@ const {
   maxWaitMs,
   callMs,
   drainMs,
-  window: kept,
+  window: results,
 } = EXECUTOR_DEFAULT_LIMITS;
 const count = (amount: number): string => amount.toLocaleString("en");
 const size = (bytes: number): string => `\`${formatBytes(bytes).replace(" ", "")}\``;
@@ -76,9 +76,9 @@ const LIMITS: JsonObject = mapOf({
   ),
   remember: described(
     mapOf({
-      calls: described(COUNT, `How many calls. Default: ${count(kept.calls)}.`),
-      size: described(SIZE, `The size of their executions. Default: ${size(kept.bytes)}.`),
-      time: described(DURATION, `For how long. Default: ${time(kept.ageMs)}.`),
+      calls: described(COUNT, `How many calls. Default: ${count(results.calls)}.`),
+      size: described(SIZE, `The size of their executions. Default: ${size(results.bytes)}.`),
+      time: described(DURATION, `For how long. Default: ${time(results.ageMs)}.`),
     }),
     "Which calls that have ended are remembered, so that they do not run twice.",
   ),
@@ -161,7 +161,7 @@ export interface ServerEntry {
   /** Names of clients' certificates, by the ids of their principals. */
   readonly certificates?: Readonly<Record<string, string>>;
   readonly tls?: TlsEntry;
-  /** Whether others may reach the server without TLS. Default: `false`. */
+  /** Whether other machines may reach the server without TLS. Default: `false`. */
   readonly plainHttp?: boolean;
   /**
    * Whether this process drops the network as soon as it listens, so that its tools have no network. Default: `false`.

@@ -125,7 +125,7 @@ async function loadHost(entry: ConfigEntry<ToolEntry>): Promise<HostImplementati
   }
 }
 
-/** Awaits a step. If it rejects with a `ConfigError`, returns `undefined` and adds its problems to the others. */
+/** Awaits a step. If it rejects with a `ConfigError`, adds its problems and returns `undefined`. */
 async function collect<T>(problems: ConfigProblem[], step: Promise<T>): Promise<T | undefined> {
   try {
     return await step;

@@ -22,13 +22,12 @@ interface LoadedTools {
   /** The tools that are registered. */
   readonly tools: readonly ConfiguredTool[];
   readonly registry: ToolRegistry;
-  /** Loads the toolsets whose tools call others: after those of MCP servers were imported. */
+  /** Loads the toolsets whose tools call other tools. Called after those of MCP servers were imported. */
   readonly loadLast: () => Promise<void>;
 }
 
 /**
- * Loads the tools and toolsets of a config, and registers those that have no errors. Adds to `problems` what is wrong
- * with the others.
+ * Loads the tools and toolsets of a config, and registers those without errors. Adds all errors to `problems`.
  */
 export async function loadTools(source: ConfigSource, problems: ConfigProblem[]): Promise<LoadedTools> {
   const { length: entryCount } = listAt(source, "tools");
@@ -114,7 +113,7 @@ export async function loadToolset(
   }
 }
 
-/** Whether an item of `toolsets` is the toolset whose tools call all others, so that it comes after them. */
+/** Whether an item of `toolsets` is the toolset whose tools can call all other tools, so that it is loaded last. */
 function isPrograms(item: unknown): boolean {
   return item === "programs" || (isJsonObject(item) && Object.hasOwn(item, "programs"));
 }

@@ -108,7 +108,7 @@ const TRAITS: Record<ConfigTrait, JsonObject> = {
 /** The names of the traits that are copied from a config as they are. */
 export const CONFIG_TRAITS: readonly ConfigTrait[] = Object.keys(TRAITS) as ConfigTrait[];
 
-/** How a tool's arguments are read. A free-form tool, whose input is a text, has none of these. */
+/** How a tool's arguments are read. Not for a free-form tool, whose input is a text. */
 const ARGUMENTS: JsonObject = {
   if: { properties: { freeform: { const: true } }, required: ["freeform"] },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
