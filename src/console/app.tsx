@@ -104,7 +104,7 @@ function Console(): JSX.Element {
   );
 }
 
-/** Tells screen readers of new confirmations, and how they end. */
+/** Announces new confirmations, and how they end, to screen readers. */
 function Announcer(): JSX.Element {
   return (
     <div class="announcer" role="status" aria-live="polite">

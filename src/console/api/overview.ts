@@ -15,7 +15,7 @@ export interface Counts {
   readonly asked: number;
 }
 
-/** Something that is counted by name: all others if `name` is absent. */
+/** Something that is counted by name; all further names if `name` is absent. */
 export interface Named {
   readonly name?: string;
 }

@@ -28,13 +28,13 @@ export interface ServerInfo {
   readonly tools: number;
 }
 
-/** Who uses the page, and what they may do. */
+/** The user of the page, and their roles. */
 export interface Viewer {
   readonly principal?: { readonly id: string };
   readonly roles: readonly string[];
 }
 
-/** Who uses the page; `undefined` before the login. */
+/** The user of the page; `undefined` before the login. */
 export const viewer: Signal<Viewer | undefined> = signal(undefined);
 
 /** The server that the page is from; `undefined` before the login. */
@@ -44,8 +44,8 @@ export const server: Signal<ServerInfo | undefined> = signal(undefined);
 export const loginProblem: Signal<string> = signal("");
 
 /**
- * Reads who uses the page. Without a session, the page shows the login. If another person uses it now, it is loaded again: that
- * person may not be allowed to see what it has read.
+ * Reads the user of the page. Without a session, the page shows the login. If the user has changed, the page is reloaded: the
+ * new one may not be allowed to see what it shows.
  */
 export async function loadSession(): Promise<void> {
   try {

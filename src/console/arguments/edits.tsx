@@ -10,7 +10,7 @@ const CONTEXT_CHARS = 120;
 
 const KINDS = { "+": "added", "-": "removed", " ": "" } as const;
 
-/** Shows what replacements change, as differences. A change that is unlike most others is also shown above them. */
+/** Shows what replacements change, as differences. A change that differs from most is also shown above them. */
 export function Edits({
   edits,
   name,

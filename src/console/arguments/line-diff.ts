@@ -89,13 +89,13 @@ function signatureOf(lines: readonly DiffLine[]): string {
     .join("\n");
 }
 
-/** How many changes there have to be before one can be unlike the others, and the share of those that are alike. */
+/** The least number of changes of which one can stand out, and the least share of them that must be alike. */
 const MIN_HUNKS = 5;
 const MIN_SHARE = 0.6;
 
 /**
- * Returns the changes that are unlike most others: if forty hunks rename a function, the one that does something else.
- * Nothing if there are few, or if they have nothing in common.
+ * Returns the changes that differ from most: if forty hunks rename a function, the one that does something else. None if
+ * there are few, or they have nothing in common.
  */
 export function oddHunks(hunks: readonly Hunk[]): readonly Hunk[] {
   if (hunks.length < MIN_HUNKS) return [];

@@ -5,7 +5,7 @@ import { looksLike } from "./look-alike.ts";
 
 /** What arguments are compared with. */
 export interface Compared {
-  /** The {@link comparable} arguments of other calls of the tool. Default: none. */
+  /** The {@link comparable} arguments of other calls of the same tool. Default: none. */
   readonly peers?: readonly JsonMembers[];
   /** Those of calls of other tools. Default: none. */
   readonly others?: readonly JsonMembers[];
@@ -32,7 +32,7 @@ const ENCODED = /[A-Za-z\d+/_-]{160,}={0,2}/;
 
 /**
  * Returns what a person should look at in the arguments of a call: characters that are not what they look like, values that
- * look like others or are unlike all others, paths that lead elsewhere, and lines that do more than they seem to.
+ * resemble or differ from those of all other calls, paths that lead elsewhere, and lines that do more than they seem to.
  */
 export function noticesOf(
   given: Json,

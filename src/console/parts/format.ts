@@ -19,7 +19,7 @@ export function duration(ms: number | undefined): string {
   return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h` : `${Math.round(ms / 86_400_000)} days`;
 }
 
-/** Writes a time of today as `14:03:12`, and others with their date. Takes milliseconds since the epoch or an ISO 8601 text. */
+/** Writes a time of today as `14:03:12`, and any other one with its date. Takes milliseconds since the epoch or an ISO 8601 text. */
 export function time(at: number | string | undefined): string {
   if (at === undefined) return "";
   const date = new Date(at);
@@ -28,7 +28,7 @@ export function time(at: number | string | undefined): string {
   return date.toDateString() === new Date().toDateString() ? clock : `${date.toLocaleDateString()} ${clock}`;
 }
 
-/** Writes when something began: `14:03` today, and the date of others. Takes milliseconds since the epoch. */
+/** Writes when something began: `14:03` today, and otherwise the date. Takes milliseconds since the epoch. */
 export function clock(at: number): string {
   const date = new Date(at);
   return date.toDateString() === new Date().toDateString()

@@ -46,7 +46,7 @@ export const openCount: ReadonlySignal<number> = computed(
 /** How the confirmations ended that a person is answering together; `undefined` at other times. */
 let atOnce: Map<string, Resolution> | undefined;
 
-/** Reads the open confirmations, and how the others ended. If it is called while it reads, it reads once more. */
+/** Reads the open confirmations, and how earlier ones ended. If it is called while it reads, it reads once more. */
 export const refreshConfirmations: () => Promise<void> = rereading(async () => {
   if (atOnce === undefined) await merge(await listConfirmations());
 }, confirmationsProblem);

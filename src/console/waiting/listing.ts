@@ -61,7 +61,7 @@ export function openAfter(
   return others.find(({ resolution }) => resolution === undefined);
 }
 
-/** Whether a confirmation can be answered together with others: it is open, and the answer is to allow or to deny. */
+/** Whether a confirmation can be answered in a batch: it is open, and the answer is to allow or to deny. */
 export function canSelect({ confirmation, resolution }: ListedConfirmation): boolean {
   return resolution === undefined && confirmation.choices.includes("allow");
 }

@@ -3,7 +3,7 @@ import type { JsonMembers } from "../arguments/fields.ts";
 import { comparable } from "../arguments/notices.ts";
 import { confirmations } from "./confirmations.ts";
 
-/** With how many others of its tool a call is compared, and how many are remembered. */
+/** The most calls of its tool that a call is compared with, and the most that are remembered. */
 const MAX_PEERS = 20;
 const MAX_KNOWN = 500;
 
