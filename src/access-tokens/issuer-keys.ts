@@ -34,8 +34,8 @@ class IssuerDocuments {
    * Fetches a document.
    *
    * @param url Of another origin than the configured ones, it must be at a public address.
-   * @returns `undefined` if there is none.
-   * @throws {Error} as a rejection, if it cannot be had, or is not one of these.
+   * @returns `undefined` if it does not exist.
+   * @throws {Error} as a rejection, if it cannot be fetched, or is not a JSON object.
    */
   async get(url: URL): Promise<JsonObject | undefined> {
     const { origin } = url;

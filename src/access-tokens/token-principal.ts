@@ -9,7 +9,7 @@ export const TOKEN_ID_PREFIX = "oauth:";
 /** The beginning of the roles that stand for the scopes of a token. */
 const SCOPE_PREFIX = "scope:";
 
-/** Who sends an access token, and for what. */
+/** The principal and the scopes of an access token. */
 export interface TokenSubject {
   readonly principal: Principal;
   readonly scopes: readonly string[];

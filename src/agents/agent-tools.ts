@@ -137,7 +137,7 @@ export interface AgentToolsOptions {
   /** Returns the sessions in which the tools are called. It is called with each call, so that they can be opened later. */
   readonly sessions: () => Sessions;
   readonly runAgent: RunAgent;
-  /** A cheaper model for questions. Default: there is none, and no tool `delegate_task`. */
+  /** A cheaper model for questions. Default: none, and no tool `delegate_task`. */
   readonly worker?: WorkerOptions;
   /** Milliseconds of wall time of each agent: 1 to 2^31 - 1. Default: 1,800,000. */
   readonly timeoutMs?: number;
@@ -151,7 +151,7 @@ export interface WorkerOptions {
   readonly backend: { readonly isPaid: boolean | (() => boolean) };
 }
 
-/** The tag of the tools that run agents. A worker has none of them. */
+/** The tag of the tools that run agents. A worker does not have them. */
 const AGENTS_TAG = "agents";
 const DEFAULT_TIMEOUT_MS = 30 * 60_000;
 const MAX_PROMPT_LENGTH = 100_000;

@@ -56,7 +56,7 @@ export function compileShape(schema: JsonObject): CompiledShape {
   return Object.assign(check, { schema });
 }
 
-/** The schema of a map that has these keys and no others. */
+/** The schema of a map that has only these keys. */
 export function mapOf(properties: JsonObject, required: readonly string[] = []): JsonObject {
   return { type: "object", properties, required, additionalProperties: false };
 }

@@ -30,7 +30,7 @@ export class ConfigEntry<Value> {
     this.#path = path;
   }
 
-  /** The name of the file that holds the entry. */
+  /** The name of the file with the entry. */
   get file(): string {
     return this.#source.file;
   }
@@ -103,14 +103,14 @@ export class ConfigSource {
     return this.#root.value;
   }
 
-  /** Returns the value at a path; `undefined` if there is none. */
+  /** Returns the value at a path; `undefined` if none. */
   at(path: ConfigPath): JsonValue | undefined {
     const { found, node } = this.#find(path);
     return found ? node.value : undefined;
   }
 
   /**
-   * Returns a problem with the position of the value at a path. If there is none, the position is that of the closest
+   * Returns a problem with the position of the value at a path. If it does not exist, the position is that of the closest
    * existing parent.
    *
    * @param severity Default: `"error"`.

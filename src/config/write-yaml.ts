@@ -8,7 +8,7 @@ const UNUSUAL = /[^ -~]/g;
 
 /**
  * Writes objects as the items of a list in YAML: a line for each member, and for each member of the objects that are named
- * `blocks`. Texts consist of visible ASCII characters; others are escaped.
+ * `blocks`. Texts consist of visible ASCII characters; all other ones are escaped.
  */
 export function writeYamlItems(items: readonly JsonObject[], blocks: readonly string[]): string {
   return items.map((item) => writeItem(item, blocks)).join("");

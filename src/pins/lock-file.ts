@@ -11,7 +11,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts"
 /** The approved definitions: the content of `sandgate.lock`. */
 export type DefinitionLock = { readonly [Kind in PinnedKind]: Definitions };
 
-/** Approves the definitions in a lock, and no others. */
+/** Approves only the definitions in a lock. */
 export class LockPins implements DefinitionPins {
   readonly #lock: DefinitionLock;
 

@@ -11,7 +11,7 @@ interface ValueChange {
   readonly pointer: string;
   /** `undefined` if there was none. */
   readonly before: JsonValue | undefined;
-  /** `undefined` if there is none any more. */
+  /** `undefined` if it no longer exists. */
   readonly after: JsonValue | undefined;
 }
 
@@ -89,9 +89,9 @@ function around(
   let tail = 0;
   while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
   const from = Math.max(0, head - CONTEXT);
-  const kept = Math.max(0, tail - CONTEXT);
+  const same = Math.max(0, tail - CONTEXT);
   const cut = (text: string): string =>
-    (from > 0 ? "…" : "") + text.slice(from, text.length - kept).toWellFormed() + (kept > 0 ? "…" : "");
+    (from > 0 ? "…" : "") + text.slice(from, text.length - same).toWellFormed() + (same > 0 ? "…" : "");
   return [cut(before), cut(after)];
 }
 

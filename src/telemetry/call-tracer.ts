@@ -234,7 +234,7 @@ function setDecision(span: Span, decided: TracedDecision, redaction: Redaction):
   if (rules.length > 0) span.setAttribute("sandgate.policy.rules", [...rules]);
   if (reason !== undefined) span.setAttribute("sandgate.policy.reason", redaction.text(reason));
   if (near !== undefined && near.length > 0) {
-    const missed = near.map((miss) => `${miss.rule}: ${miss.missed}`);
+    const missed = near.map(({ rule, missed: unmet }) => `${rule}: ${unmet}`);
     span.setAttribute("sandgate.policy.near", missed);
   }
   if (policyRevision !== undefined) span.setAttribute("sandgate.policy.revision", policyRevision);
