@@ -4,7 +4,7 @@
  * The library and the command share chunks. Code that is always loaded is one file, because loading a file takes Node
  * as long as running thousands of its lines; code that is loaded on demand is in a few other files. A thread or a
  * child process loads a single file without the rest of the library. Dependencies are not bundled, except ajv, the
- * JavaScript of QuickJS and what checks its tools: Node takes much longer to load their many files than one. Names are not minified, for readable stack traces; the source maps have the rest.
+ * JavaScript of QuickJS and what checks its tools: Node takes much longer to load their many files than one. Names are not minified, for readable stack traces; everything else is in the source maps.
  */
 import { chmodSync, copyFileSync, globSync, readFileSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
@@ -18,7 +18,7 @@ const ENTRIES = Object.fromEntries(
   globSync("entry/*.ts", { cwd: "src" }).map((file) => [file.replace(/\.ts$/, ""), `src/${file}`]),
 );
 
-/** The entry files of threads and child processes. They keep their paths of `src`, where `entryFile` finds them. */
+/** The entry files of threads and child processes. They have the same paths as in `src`, where `entryFile` finds them. */
 const ALONE = globSync(
   [
     "sandboxes/threads/thread-main.ts",

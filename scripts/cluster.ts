@@ -1,11 +1,11 @@
 /**
  * `npm run test:cluster`: three nodes of Restate and three servers, whose processes are killed (-9) at random while clients
- * post messages and people answer. Checks what clients were told against what the tools have done. 20 seconds, or with
+ * post messages and people answer. Compares the answers to clients with what the tools have done. 20 seconds, or with
  * `--long` 3 minutes and at least 40 kills.
  *
  * The servers are `sandgate serve` of the package that `npm run build` has built.
  *
- * `--control` puts the same load on one server without Restate, which keeps its sessions in a file: what breaks there is
+ * `--control` puts the same load on one server without Restate, which stores its sessions in a file: what breaks there is
  * counted, and is no failure. `--no-kills` kills nothing, `--servers=COUNT` and `--nodes=COUNT` choose a
  * cluster, `--rate=CALLS` how many calls a second are posted, `--seconds=SECONDS` for how long, and `--seed=NUMBER` what happens.
  *

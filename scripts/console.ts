@@ -8,7 +8,7 @@ const SOURCE = join(import.meta.dirname, "../src/console");
 
 /**
  * Builds the page of the console: `index.html`, and in `assets/` a script, a style sheet and an icon, which have a digest in their
- * names, so that browsers can keep them for ever; and `service-worker.js`, which browsers find by its name.
+ * names, so that browsers can cache them for ever; and `service-worker.js`, which browsers find by its name.
  *
  * @param folder Where the page is written. It is created.
  */

@@ -8,7 +8,7 @@ import { dts } from "rolldown-plugin-dts";
 const IMPLEMENTS = /^((?:export )?(?:declare )?(?:abstract )?class .*?) implements .*\{$/gm;
 
 /**
- * Writes the types of the entry points to `dist`: those that users can reach, and no others. Inner ones would need packages that
+ * Writes the types of the entry points to `dist`: only those that users can reach. Inner ones would need packages that
  * users do not have, and members that `stripInternal` removes.
  */
 export async function writeDeclarations(dist: string): Promise<void> {

@@ -60,9 +60,9 @@ let hasFailed = false;
 for (const [isolation, of] of results) {
   for (const { attempt, noControl = "" } of of.filter((result) => result.noControl !== undefined))
     console.log(`${isolation}: no control here: ${nameOf(attempt)}: ${shorten(noControl)}`);
-  const held = isolation === "landlock" ? NOT_HELD_ATTEMPTS : new Set<string>();
+  const notHeld = isolation === "landlock" ? NOT_HELD_ATTEMPTS : new Set<string>();
   for (const { attempt, out, printed } of of) {
-    if ((out !== undefined) === held.has(nameOf(attempt))) continue;
+    if ((out !== undefined) === notHeld.has(nameOf(attempt))) continue;
     hasFailed = true;
     const what = out === undefined ? "HELD, but named as not held" : `OUT: ${out}`;
     console.log(`${isolation}: ${what}: ${nameOf(attempt)}: ${shorten(printed)}`);

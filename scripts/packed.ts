@@ -15,7 +15,7 @@ const NODE_24 = "24.21.0";
 const COMPILERS = { "typescript-5": "npm:typescript@5.9.3", "typescript-7": "npm:typescript@7.0.2" };
 const TYPES = "@types/node@24.12.2";
 
-/** The optional peers that an entry point extends. All others compile without theirs. */
+/** The optional peers that an entry point extends. All other entry points compile without theirs. */
 const EXTENDED_PEERS: Readonly<Record<string, string>> = {
   "sandgate/opentelemetry": "@opentelemetry/api@1.9.1",
   "sandgate/piscina": "piscina@5.3.2",

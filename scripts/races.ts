@@ -1,7 +1,6 @@
 /**
- * `npm run test:races`: answers, crashes and changes against each other, in a sample of interleavings, or in 50,000 and
- * with 1,000 kills of a process (-9) with `--long`. With `--kills=COUNT`, only so many kills. `SANDGATE_RACES_SEED` chooses
- * others. Prints a table of what went wrong. With `--peers`, other libraries play the vectors (see
+ * `npm run test:races`: races answers, crashes and changes, in a sample of interleavings, or with `--long` in 50,000 and
+ * with 1,000 kills of a process (-9). With `--kills=COUNT`, only so many kills. `SANDGATE_RACES_SEED` chooses the sample. Prints a table of what went wrong. With `--peers`, other libraries play the vectors (see
  * test/races/peers/race-peers.ts).
  */
 import { parseArgs } from "node:util";

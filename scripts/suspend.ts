@@ -57,7 +57,7 @@ async function killOnRestate(): Promise<void> {
   await kill(programs, "at every await", stores.node.ingress);
 }
 
-function tell(what: string, { tried, refused, faults }: FuzzReport): void {
+function reportFuzz(what: string, { tried, refused, faults }: FuzzReport): void {
   console.log(`${tried} ${what}: ${refused} refused or failed, ${faults.length} went wrong`);
   report(faults);
 }
@@ -69,10 +69,10 @@ if (options.restate === true) {
 await kill(programs, "at every await");
 if (isLong) await kill(Math.ceil(programs / 50), "at any moment");
 if (options.kills === true) process.exit(faultCount > 0 ? 1 : 0);
-tell("changes of what is stored", await fuzzStored(changes, seed));
-tell("heaps that were changed with the key", await fuzzHeaps(Math.ceil(changes / 10), seed));
+reportFuzz("changes of what is stored", await fuzzStored(changes, seed));
+reportFuzz("heaps that were changed with the key", await fuzzHeaps(Math.ceil(changes / 10), seed));
 const { storedBytes, memoryBytes } = await suspendMany(many);
-const [stored, held] = [storedBytes, memoryBytes].map((bytes) => (bytes / 1_024 / 1_024).toFixed(1));
-console.log(`${many} programs at the same time: ${stored} MiB stored, ${held} MiB of memory`);
+const [stored, inMemory] = [storedBytes, memoryBytes].map((bytes) => (bytes / 1_024 / 1_024).toFixed(1));
+console.log(`${many} programs at the same time: ${stored} MiB stored, ${inMemory} MiB of memory`);
 if ((storedBytes / many) * 1_000 > MAX_BYTES) report(["the store is too large"]);
 process.exit(faultCount > 0 ? 1 : 0);

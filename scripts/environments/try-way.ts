@@ -9,7 +9,7 @@ import type { Way } from "./environment.ts";
 const TIMEOUT_MS = 120_000;
 const RESULTS = /^RESULTS (.*)$/m;
 
-/** What each call of the program gave: see `program/dispatch.mjs`. `thrown` is what kept it from dispatching. */
+/** The result of each call of the program: see `program/dispatch.mjs`. `thrown` is the error if it could not dispatch. */
 export type Results = Readonly<Record<string, string>>;
 
 /**

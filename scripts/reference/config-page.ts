@@ -52,7 +52,7 @@ class ConfigPage {
     const [top] = sectionsIn({ ...this.#schema, anyOf: [], else: {} }, "", {});
     if (top === undefined) throw new Error("the schema has no properties");
     const list = top.keys.map(({ name }) => `[\`${name}\`](#${this.#anchorOf(name)})`).join(", ");
-    // Tables refer to others further down, which the first run finds.
+    // Tables refer to further ones below, which the first run finds.
     for (const key of top.keys) this.#entry(key);
     this.#missing.length = 0;
     const parts = top.keys.map((key) => this.#entry(key));

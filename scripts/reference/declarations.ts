@@ -2,7 +2,7 @@
 export interface Declaration {
   readonly name: string;
   readonly kind: string;
-  /** The text of its documentation comment, without stars; empty if there is none. */
+  /** The text of its documentation comment, without stars; empty if none. */
   readonly docs: string;
   /** TypeScript, without the comment. */
   readonly code: string;

@@ -17,7 +17,7 @@ export interface Key {
 
 const COMPOSED = ["anyOf", "oneOf", "then", "else"];
 
-/** The schemas that a value may match instead of others, in the order in which the schema has them. */
+/** The alternatives of a schema, in its order. */
 export function alternatives(schema: JsonObject): readonly JsonObject[] {
   return COMPOSED.flatMap((name) => schema[name]).filter(isJsonObject);
 }

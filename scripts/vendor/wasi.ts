@@ -1,6 +1,6 @@
 /**
  * The WASI that jco's generator is bundled with, instead of that of `@bytecodealliance/preview2-shim`: no files, no
- * arguments, no input. The generator reads its input from memory; it needs random seeds, and tells on the standard error
+ * arguments, no input. The generator reads its input from memory; it needs random seeds, and writes to the standard error
  * why it panics.
  */
 
