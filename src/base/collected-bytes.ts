@@ -9,8 +9,8 @@ const PIECE_BYTES = 16_384;
 const WHOLE_BYTES = 4_096;
 
 /**
- * Bytes that arrive in chunks, in little more memory than they have: small chunks are copied into larger buffers. A chunk of one byte
- * would take some hundred, and could retain the whole buffer that it was read into.
+ * Collects bytes that arrive in chunks, with little overhead: small chunks are copied into larger buffers. By itself, a chunk of
+ * one byte would take several hundred, and could retain the whole buffer that it was read into.
  */
 export class CollectedBytes {
   readonly #pieces: Buffer[] = [];

@@ -8,7 +8,7 @@ export interface SteadyClockOptions {
 
 /**
  * A wall clock that goes at least as fast as the monotonic clock. If the clock of the machine is set forward, this one
- * follows; if it is set back, this one goes on: what expires at a time never expires later than it was meant to.
+ * follows; if it is set back, this one continues: what expires at a time never expires later than it was meant to.
  */
 export class SteadyClock {
   readonly #wall: () => number;

@@ -10,8 +10,8 @@ export interface RaceLimits {
 }
 
 /**
- * Waits for work until a timeout or an abort, whichever comes first. The work itself goes on, since others may share
- * it; a result or an error that comes too late is ignored.
+ * Waits for work until a timeout or an abort, whichever comes first. The work itself continues, since other callers may
+ * share it; a result or an error that comes too late is ignored.
  *
  * @returns the work's value, `"timeout"` or `"aborted"`; rejects if the work does.
  */

@@ -42,7 +42,7 @@ export function awaitWork(owner: QueueOwner): Promise<void> | undefined {
   return awaitTurn(MAX_LENGTH, owner);
 }
 
-/** A long work of one owner, which goes on in a later turn of the event loop whenever it has taken a few milliseconds. */
+/** A long work of one owner, which continues in a later turn of the event loop whenever it has taken a few milliseconds. */
 export class SlicedWork {
   readonly #owner: QueueOwner;
   #until = 0;
@@ -51,7 +51,7 @@ export class SlicedWork {
     this.#owner = owner;
   }
 
-  /** Returns a promise if the work has to go on later. The first call is for its beginning. */
+  /** Returns a promise if the work has to continue later. The first call is for its beginning. */
   next(): Promise<void> | undefined {
     const now = performance.now();
     if (now < this.#until) return undefined;

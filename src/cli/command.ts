@@ -86,7 +86,7 @@ export function defineCommand<const O extends Options, const A extends Arguments
   };
 }
 
-/** Waits for a command until the user interrupts. What it does then goes on until the process exits. */
+/** Waits for a command until the user interrupts. What it does then continues until the process exits. */
 async function orInterrupted(running: Promise<number>, { signal }: Terminal): Promise<number> {
   if (signal === undefined) return running;
   // Loaded on use: help and version do without it.

@@ -43,7 +43,7 @@ interface Alternatives {
 export interface CommandDescription {
   /** One or two words, such as `tool run`. */
   readonly name: string;
-  /** What it does: a sentence that goes on after the name, such as `runs a tool`. */
+  /** What it does: a sentence that continues after the name, such as `runs a tool`. */
   readonly summary: string;
   /** Further paragraphs of its help. */
   readonly details?: readonly string[];

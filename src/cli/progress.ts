@@ -8,7 +8,7 @@ const LINE_INTERVAL_MS = 30_000;
 const CLEAR_LINE = "\r\u001b[K";
 
 /**
- * Shows on standard error that work goes on, once it has taken 2 seconds, or at once if `totalMs` is known: in one line that
+ * Shows on standard error that work continues, once it has taken 2 seconds, or at once if `totalMs` is known: in one line that
  * is replaced on a terminal, and in a line every 30 seconds elsewhere. Dispose it when the work is done, before anything else
  * is printed.
  *

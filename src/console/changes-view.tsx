@@ -10,7 +10,7 @@ import { brief, Diff, Foreign } from "./parts/foreign.tsx";
 import { count, printableLine } from "./parts/format.ts";
 import { Problem, useLoaded } from "./parts/loaded.tsx";
 
-/** What becomes of staged changes. */
+/** What happens to staged changes. */
 type Decision = "accept" | "reject";
 
 /** The sessions with staged changes, and the changes of one of them. */

@@ -28,7 +28,7 @@ export interface ToolCall {
 export interface ReceivedCall extends Pick<ToolCall, "id" | "name" | "arguments"> {
   /** Why the call is malformed, as a text for the model; `undefined` if it is well-formed. */
   readonly problem: string | undefined;
-  /** Whether an earlier process suspended the call, so that it goes on from there. Never read from what a model sent. */
+  /** Whether an earlier process suspended the call, so that it continues from there. Never read from what a model sent. */
   readonly isSuspended?: true;
 }
 
@@ -58,12 +58,12 @@ export function receiveCall(candidate: unknown): ReceivedCall {
   return { id, name, arguments: args, problem };
 }
 
-/** Returns the digest by which a call of this tool with these arguments is known. */
+/** Returns the digest that identifies a call of this tool with these arguments. */
 export function callDigest({ name, arguments: args }: ReceivedCall): string {
   return new CanonicalJson({ name, arguments: args }).digest;
 }
 
-/** Returns the ids that several calls of a message have: an answer, or a result, could be for any of these calls. */
+/** Returns the ids that several calls of a message share: an answer or a result could be for any of them. */
 export function repeatedIds(calls: readonly { readonly id: string }[]): Set<string> {
   const seen = new Set<string>();
   return new Set(calls.flatMap(({ id }) => (seen.size === seen.add(id).size ? id : [])));

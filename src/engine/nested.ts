@@ -75,7 +75,7 @@ const NOT_RUN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "limit_unenforceable",
 ]);
 
-/** How a call that an earlier process made goes on: with the result that it had, or by a dispatch. */
+/** How a call that an earlier process made continues: with the result that it had, or by a dispatch. */
 type Again =
   | { readonly result: NestedResult }
   | {
@@ -270,7 +270,7 @@ async function nestedAgain(
 }
 
 /**
- * Returns what became of a call.
+ * Returns the outcome of a call.
  *
  * @param execution `null` if a hook aborted the call.
  * @param sideEffects The class of the tool; `undefined` if there is no such tool.
@@ -296,7 +296,7 @@ function nestedWork(
   };
 }
 
-/** Returns what became of a call that an earlier process made. */
+/** Returns the outcome of a call that an earlier process made. */
 function earlierWork(tool: string, result: NestedResult, sideEffects: SideEffects | undefined): NestedWork {
   if (!("error" in result)) {
     const isHarmless = sideEffects !== undefined && changesNothing(sideEffects);

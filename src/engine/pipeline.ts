@@ -20,7 +20,7 @@ import { record } from "./steps/record.ts";
 import { reopen } from "./steps/reopen.ts";
 import { run } from "./steps/run.ts";
 
-/** What a step returns: how the call ends, or `undefined` to go on with the next step. */
+/** What a step returns: how the call ends, or `undefined` to continue with the next step. */
 type StepResult = CallEnd | undefined;
 
 interface StepSignature {

@@ -140,7 +140,7 @@ export function fail(call: CallState, thrown: unknown): ToolExecution {
   });
 }
 
-/** Forgets a call that was suspended. The result does not wait for it: what is not forgotten cannot go on. */
+/** Forgets a call that was suspended. The result does not wait for it: what is not forgotten cannot continue. */
 function forget(call: CallState): void {
   if (call.suspension !== undefined) void call.suspension.close();
   else if (call.received.isSuspended === true) void call.ctx.suspensions?.forget(placeOf(call));

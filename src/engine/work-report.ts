@@ -16,7 +16,7 @@ export interface Work {
   readonly omittedLines: number;
 }
 
-/** What became of a call that a tool made of another one. */
+/** The outcome of a call that a tool made of another one. */
 export interface NestedWork {
   readonly tool: string;
   /** `"allowed"`, or who allowed it, or why it did not run. */
@@ -79,7 +79,7 @@ export class WorkReport implements TaskObserver {
     this.#observer.display?.(display);
   }
 
-  /** What was done so far, without the calls of these numbers: whatever goes on from here receives them again. */
+  /** What was done so far, without the calls of these numbers: whatever continues from here receives them again. */
   workWithout(numbers: readonly number[]): Work {
     const { calls, ...rest } = this.work;
     const left = new Set<number | undefined>(numbers);

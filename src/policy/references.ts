@@ -142,7 +142,7 @@ function addReferences(part: string, before: string, found: Set<string>): void {
   }
 }
 
-/** Whether a link that ends before a {@link BREAK} may go on behind it. */
+/** Whether a link that ends before a {@link BREAK} may continue behind it. */
 function continues(part: string, end: number, before: string): boolean {
   const at = part[end];
   if (at === undefined || at === "]") return false;
@@ -236,7 +236,7 @@ function isDigit(character: string): boolean {
 
 function* ibansIn(plain: string): Generator<string> {
   let iban = "";
-  // A group that cannot go on is the end of an IBAN, and can be the start of another.
+  // A group that cannot continue is the end of an IBAN, and can be the start of another.
   for (const group of [...plain.split(/[^\p{L}\p{N}]/u), ""]) {
     if (iban !== "" && IBAN_GROUP.test(group) && iban.length + group.length <= MAX_IBAN_LENGTH) {
       iban += group;

@@ -109,7 +109,7 @@ export class Server implements AsyncDisposable {
         needsExecutor("a server without credentials", "credentials with the role 'caller'"),
       );
     const tools = new ReloadableTools(context);
-    // Calls of an earlier process can go on while the sessions open.
+    // Calls of an earlier process can continue while the sessions open.
     let sessionsOf: Sessions | undefined;
     const console =
       servedConsole &&
@@ -241,7 +241,7 @@ export class Server implements AsyncDisposable {
   }
 
   /**
-   * Stops accepting calls and messages, and closes: see {@link Executor.close}. Calls that wait for a person go on waiting
+   * Stops accepting calls and messages, and closes: see {@link Executor.close}. Calls that wait for a person continue waiting
    * in the store.
    */
   close(): Promise<void> {

@@ -279,7 +279,7 @@ export class SessionService {
     return end;
   }
 
-  /** Follows the messages of an earlier process that go on, like those that are accepted here. */
+  /** Follows the messages of an earlier process that continue, like those that are accepted here. */
   async #followResumed(message: ResumedMessage): Promise<void> {
     const { turn, id } = message;
     const { session } = turn;

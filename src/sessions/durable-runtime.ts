@@ -19,14 +19,14 @@ export interface CallGates {
   readonly idempotencyKey: string;
   /** Asks people about the call. */
   readonly inquiries: Confirmer;
-  /** Aborted if the call is cancelled, or goes on in another process. */
+  /** Aborted if the call is cancelled, or continues in another process. */
   readonly signal: AbortSignal;
   /**
-   * Resolves as long as the runtime is connected to this process for the call, which otherwise may go on in another one.
+   * Resolves as long as the runtime is connected to this process for the call, which otherwise may continue in another one.
    * Rejects if the runtime does not retry the call in this process.
    */
   readonly connected: Promise<void>;
-  /** Whether the call goes on in another process, so that nothing more is reported of it here. */
+  /** Whether the call continues in another process, so that nothing more is reported of it here. */
   readonly isAbandoned: boolean;
   /** Resolves when the call may have its effect. Rejects if it must not run. */
   begin(call: BeginningCall): Promise<void>;
@@ -94,7 +94,7 @@ export interface DurableCall
    * dispatched.
    */
   readonly session?: { readonly record: SessionRecord; readonly readAt: number };
-  /** Set if the call was begun and suspended by an earlier process, and goes on from there. */
+  /** Set if the call was begun and suspended by an earlier process, and continues from there. */
   readonly isSuspended?: true;
 }
 
@@ -106,7 +106,7 @@ export interface DurableHost {
    * @throws as a rejection, if the session cannot be read. Anything else is a result.
    */
   dispatch(call: DurableCall, gates: CallGates): Promise<ToolExecution | null>;
-  /** Whether an earlier process suspended the call, so that it can go on. */
+  /** Whether an earlier process suspended the call, so that it can continue. */
   isSuspended(call: DurableCall): Promise<boolean>;
   /** How many calls of a tool may run at once; `Infinity` if there is no limit. */
   placesOf(toolName: string): number;

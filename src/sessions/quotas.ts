@@ -10,7 +10,7 @@ export interface QuotaLimits {
   readonly callsPerTool: ReadonlyMap<string, number>;
 }
 
-/** What became of a call that several processes count: it is counted, now or before, or a limit is used up. */
+/** The outcome of a call that several processes count: it is counted, now or before, or a limit is exhausted. */
 export type SharedCount = "counted" | "calls" | "tool";
 
 /** Counts a call of a tool where several processes count. */

@@ -22,7 +22,7 @@ interface Unfinished {
   readonly isClaimed: boolean;
 }
 
-/** Opens the sessions of the store again, and what was open in them. Returns the messages that go on. */
+/** Opens the sessions of the store again, and what was open in them. Returns the messages that continue. */
 export async function restoreSessions(
   shared: Shared,
   table: SessionTable,
@@ -113,7 +113,7 @@ async function resume(
 }
 
 /**
- * Forgets the suspended calls of earlier processes that do not go on: those that had gone on in a process that was lost, and
+ * Forgets the suspended calls of earlier processes that do not continue: those that had continued in a process that was lost, and
  * those that have ended. Only this process has the sessions of its store, so calls of other sessions are left alone.
  */
 async function cleanSuspended(
@@ -144,7 +144,7 @@ async function cleanSuspended(
  * older copy of it was restored. The record of an effect is durable before the effect, so that the journal decides. The
  * calls are counted in the quotas of their sessions.
  *
- * @param suspended The calls that go on from where they were suspended.
+ * @param suspended The calls that continue from where they were suspended.
  * @returns whether the store is known to lag behind, so that its ledger may lack calls too.
  * @throws anything that the journal throws if it cannot be read, as a rejection: what ran is not known then.
  */
@@ -162,7 +162,7 @@ async function repair(
     const states = await store.calls(message.sessionId, message.turnId, message.messageId);
     for (const { callId, state } of states) {
       const call = message.calls.find(({ id }) => id === callId);
-      // The journal has what goes on now as interrupted.
+      // The journal has the calls that continue now as interrupted.
       if (state === "begun" && suspended.has({ ...message, callId })) continue;
       if (state !== "ended" && call !== undefined) {
         unfinished.push({ call, message, session, isClaimed: state === "begun" });

@@ -48,7 +48,7 @@ export interface SessionState {
 /** What a session is, and what its calls need of it. */
 export abstract class SessionBase {
   readonly id: string;
-  /** What people call it, as whoever opened it wrote it; `undefined` if it has no name. */
+  /** The display name that was given when it was opened; `undefined` without one. */
   readonly name: string | undefined;
   /** The caller; `undefined` if it is not known. */
   readonly principal: Principal | undefined;

@@ -78,7 +78,7 @@ export interface ShownChange extends PendingChange {
   readonly missing: string;
 }
 
-/** Who accepts or rejects. */
+/** The person who accepts or rejects. */
 export interface ChangeAnswer {
   /** Named in events. Default: not known. */
   readonly by?: string;

@@ -31,7 +31,7 @@ export interface TurnOptions {
   readonly unattended?: boolean;
 }
 
-/** A message of an earlier process that goes on. */
+/** A message of an earlier process that continues. */
 export interface ResumedMessage extends AcceptedMessage {
   readonly turn: Turn;
 }

@@ -38,7 +38,7 @@ import { isTrusted, realPath } from "./trusted-workspaces.ts";
 
 /**
  * Opens sessions over a registry, a policy and sandboxes. With a store that has sessions, they are opened again, and what
- * they were doing goes on: questions are open again with the same id, digest and expiry, calls that had not begun run,
+ * they were doing continues: questions are open again with the same id, digest and expiry, calls that had not begun run,
  * and calls that were running end as `execution_error` with the effect `unknown`. If there is a journal too, calls that it
  * has recorded end as it says, whatever the store has of them.
  *
@@ -238,7 +238,7 @@ export class Sessions implements AsyncDisposable {
    * Answers a confirmation. The first answer that is written wins, and later ones learn which it was. Nothing checks here who
    * answers: `by` must be a person whom you authenticated, and who may decide on the session's calls.
    *
-   * @returns what became of the answer. Rejects with a `SessionStoreError` if it could not be stored; the confirmation is open
+   * @returns the outcome of the answer. Rejects with a `SessionStoreError` if it could not be stored; the confirmation is open
    *   then.
    */
   answer(inquiryId: string, answer: InquiryAnswer): Promise<AnswerOutcome> {
@@ -300,13 +300,13 @@ export class Sessions implements AsyncDisposable {
 
   /**
    * Cancels the calls that are under way, and closes the store. Sessions, and calls that wait, stay in the store, so that
-   * they go on when it is opened again.
+   * they continue when it is opened again.
    */
   async close(): Promise<void> {
     if (this.#shared.isSuspended) return;
     this.#shared.isSuspended = true;
     this.#own.isSuspended = true;
-    // What other processes can go on with is left to them.
+    // What other processes can continue with is left to them.
     const own = this.list().filter(({ durable }) => durable === undefined);
     await Promise.all(own.map((session) => session.cancel()));
     await Promise.all(this.list().map(({ changes }) => changes.suspend()));
@@ -330,7 +330,7 @@ export class Sessions implements AsyncDisposable {
     this.#resumed.push(...opened);
   }
 
-  /** Nothing is opened again: what goes on is given to this process when Restate chooses it. */
+  /** Nothing is opened again: what continues is given to this process when Restate chooses it. */
   async #startDurably(durable: DurableRuntime): Promise<void> {
     const { settings, approvals, ledgers } = this.#shared;
     ledgers.share();
@@ -341,7 +341,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   /**
-   * Returns the messages of an earlier process that go on, once.
+   * Returns the messages of an earlier process that continue, once.
    *
    * @internal
    */

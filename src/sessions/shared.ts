@@ -29,7 +29,7 @@ export interface Shared {
   readonly changeListeners: ChangeListeners;
   /** Counts the staged changes of all sessions. */
   readonly stagedQuota: SessionChangesOptions["shared"];
-  /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
+  /** Whether the sessions are being closed, so that calls that wait continue in the next process. */
   readonly isSuspended: boolean;
   readonly idleTurn: IdleTurn;
   /** Called when the last running call of a session has ended, or waits for a person. */

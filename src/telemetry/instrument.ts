@@ -62,7 +62,7 @@ class TracedEngine implements ToolDispatchEngine {
 }
 
 /**
- * Wraps an engine. Every call that it dispatches has a span, also one that is refused and one that another call makes,
+ * Wraps an engine. Every call that it dispatches has a span, including refused and nested ones,
  * and counts in the histogram `gen_ai.execute_tool.duration`. The `tracer` of a context is not replaced.
  *
  * @param engine An engine, or an object with its methods.

@@ -110,7 +110,7 @@ export interface ModelReader {
   readonly chars: number;
   /** The arguments of the call. */
   readonly input: JsonValue;
-  /** The name of the tool, for texts that say how to go on. */
+  /** The name of the tool, for texts that say how to continue. */
   readonly toolName: string;
 }
 

@@ -1,7 +1,7 @@
 /** Pauses a call's wall time while a person is asked. Returns a function that resumes it. Pauses can overlap. */
 export type PauseWallTime = () => () => void;
 
-/** A context of a host tool whose call's wall time can be stopped. Not part of the context that tools are documented to get. */
+/** A context of a host tool whose call's wall time can be stopped. Not part of the documented context of tools. */
 export interface PausableContext {
   pauseWallTime(): () => void;
 }
@@ -11,7 +11,7 @@ export function pauseOf(context: object | PausableContext): PauseWallTime | unde
   return "pauseWallTime" in context ? () => context.pauseWallTime() : undefined;
 }
 
-/** Joins the pause of a call with that of the calls above it. */
+/** Returns what pauses a call together with the calls above it. */
 export function pauseBoth(own: PauseWallTime, above: PauseWallTime): PauseWallTime {
   return () => {
     const resumeAbove = above();

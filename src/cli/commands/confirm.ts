@@ -83,7 +83,7 @@ class ServerClient {
     return whole;
   }
 
-  /** Answers a confirmation. Returns what became of it, as a text. */
+  /** Answers a confirmation. Returns its outcome as a text. */
   async answer({ path, digest }: ServerConfirmation, reply: Reply): Promise<string> {
     const { status, body } = await this.#send("POST", path, { ...reply, digest }, [404, 409, 410, 422]);
     if (status === 200) return `answered: ${reply.decision}`;

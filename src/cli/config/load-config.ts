@@ -98,7 +98,7 @@ export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
   readonly shadow: RuntimePolicy | undefined;
   /** The rules of each policy without errors. */
   readonly locatedPolicies: readonly LocatedPolicy[];
-  /** What became of the invariants of the policies. */
+  /** The outcome of the invariants of the policies. */
   readonly proofs: readonly LocatedProof[];
   readonly sessions: SessionsConfig & { readonly notify?: Notify };
   /** `undefined` if sessions run in one process. */

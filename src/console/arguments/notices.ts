@@ -174,7 +174,7 @@ function placeOf(value: string): string {
   return value.includes("/") ? `${value.slice(0, value.lastIndexOf("/"))}/` : "";
 }
 
-/** A number that is much larger than in all other calls, and a value in whose place nearly all of them have another one. */
+/** A number that is much larger than in all other calls, and a value where nearly all of them have the same other one. */
 function unusual(name: string, value: Json, peers: readonly JsonMembers[]): readonly Notice[] {
   const others = peers.flatMap((peer) => (Object.hasOwn(peer, name) ? [peer[name]] : []));
   if (others.length < MIN_OTHERS) return [];
@@ -239,12 +239,12 @@ function missingHere(given: JsonMembers, peers: readonly JsonMembers[]): readonl
     .map((name) => ["", name, " is missing, and is there in all other calls shown here."]);
 }
 
-/** What an address has after its server, with the escapes of a query undone. */
+/** The part of an address after its server, with the escapes of a query decoded. */
 function inAddress(text: string): string {
   return text.slice(8).replace(/%3a/gi, ":").replace(/%2f/gi, "/");
 }
 
-/** A statement of SQL that changes all rows of a table. What a comment has does not count. */
+/** A statement of SQL that changes all rows of a table. Comments are ignored. */
 function aboutStatement(name: string, text: string): readonly Notice[] {
   const statements = text.replace(/--[^\n]*|\/\*.*?\*\//gs, " ").split(";");
   const whole = statements.find(

@@ -108,7 +108,7 @@ function Actions({
   );
 }
 
-/** Says what became of the confirmation that was answered before the one that is shown, and of its call. */
+/** Shows the outcome of the confirmation that was answered before the one that is shown, and of its call. */
 function LastAnswer(): JSX.Element | null {
   const item = confirmations.value.find(({ confirmation }) => confirmation.requestId === lastAnswered.value);
   if (item?.resolution === undefined) return null;

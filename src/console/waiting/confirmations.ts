@@ -43,7 +43,7 @@ export const openCount: ReadonlySignal<number> = computed(
   () => confirmations.value.filter(({ resolution }) => resolution === undefined).length,
 );
 
-/** How the confirmations ended that a person is answering together; `undefined` at other times. */
+/** How the confirmations of a batch ended, while a person answers it; `undefined` at other times. */
 let atOnce: Map<string, Resolution> | undefined;
 
 /** Reads the open confirmations, and how earlier ones ended. If it is called while it reads, it reads once more. */

@@ -92,7 +92,7 @@ export interface RecordedAnswer {
 }
 
 /**
- * Asks a person what a tool wants to know. Resolves to what became of the question, however long that takes. If it rejects,
+ * Asks a person what a tool wants to know. Resolves to the outcome of the question, however long that takes. If it rejects,
  * or the answer is not one to the question, nobody could be asked.
  *
  * @param signal Aborted if the call is cancelled or ends; the answer is ignored then.
@@ -125,7 +125,7 @@ export interface QuestionRequest {
   readonly digest: string;
 }
 
-/** What became of a {@link QuestionRequest}. */
+/** The outcome of a {@link QuestionRequest}. */
 export type QuestionReply =
   | { readonly decision: "answer"; readonly by: string; readonly answer: QuestionAnswer }
   | { readonly decision: "deny"; readonly by: string }

@@ -32,14 +32,14 @@ import type { CallSuspensions } from "./suspension.ts";
 export interface AgentHooks {
   /**
    * Called first, before lookup and parsing. `"abort"` ends the call without a result: nothing runs, and `dispatch`
-   * returns `null`; a suspended call that goes on fails like a denied one. `{ deny }` fails the call with `permission_denied`.
+   * returns `null`; a suspended call that continues fails like a denied one. `{ deny }` fails the call with `permission_denied`.
    */
   onToolCall?(call: ToolCall): CallVerdict | Promise<CallVerdict>;
   /** Called last, after the policy's grant and right before the sandbox. */
   onToolStart?(start: ToolStart): StartVerdict | Promise<StartVerdict>;
 }
 
-/** `undefined` and `"continue"` let the call go on. The reason of a denial is only for the operator. */
+/** `undefined` and `"continue"` let the call continue. The reason of a denial is only for the operator. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only observes returns nothing
 type StartVerdict = void | undefined | "continue" | { readonly deny: string };
 

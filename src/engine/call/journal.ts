@@ -112,13 +112,13 @@ export interface DecidedRecord extends CallRecord {
 /** A call that is about to run. */
 export type DispatchedRecord = DecidedRecord &
   Required<Pick<DecidedRecord, "canonical" | "sideEffects" | "definitionDigest" | "decision" | "grant">> & {
-    /** Set if the call goes on from where an earlier process suspended it. Its beginning was recorded then, too. */
+    /** Set if the call continues from where an earlier process suspended it. Its beginning was recorded then, too. */
     readonly isSuspended?: true;
   };
 
 /** A call that has ended. */
 export interface EndedRecord extends CallRecord {
-  /** Set if the call was suspended as the process ended, and goes on in another one, which records it again. */
+  /** Set if the call was suspended as the process ended, and continues in another one, which records it again. */
   readonly isSuspended?: true;
   readonly success: boolean;
   /** Absent on success. */

@@ -24,10 +24,10 @@ export interface CallSuspensions {
   /** Forgets a call that is suspended, and those of its tool. Does nothing if a process has resumed it, or it is unknown. */
   forget(place: CallPlace): MaybePromise<void>;
   /**
-   * Forgets the calls that can never go on, and what only they needed: those that are lost, and those whose time was over
+   * Forgets the calls that can never continue, and what only they needed: those that are lost, and those whose time was over
    * long ago. Never rejects.
    *
-   * @param isLost Whether no process goes on with a call.
+   * @param isLost Whether no process continues a call.
    */
   clean(isLost: (call: SuspendedCall) => boolean): MaybePromise<void>;
 }

@@ -69,7 +69,7 @@ const START_QUESTION: Question<ToolStart, undefined> = {
 };
 
 /**
- * Reads a hook's verdict: returns if the call may go on.
+ * Reads a hook's verdict: returns if the call may continue.
  *
  * @throws {Refusal} `permission_denied` if the hook denied the call, or returned anything else.
  */

@@ -8,10 +8,10 @@ import { definitionsOf, type PlacedCall, suspendable } from "../state.ts";
 import { decideAgain } from "./place.ts";
 
 /**
- * Opens a call that an earlier process suspended, and sets `suspension`. It goes on under the grant that it had, if the
+ * Opens a call that an earlier process suspended, and sets `suspension`. It continues under the grant that it had, if the
  * policy still gives that much: what the policy gives more has no effect. A person who confirmed it is not asked again.
  *
- * @throws {Refusal} `execution_error` if it must not go on, and what `authorise` throws.
+ * @throws {Refusal} `execution_error` if it must not continue, and what `authorise` throws.
  */
 export function reopen(call: PlacedCall): undefined | Promise<undefined> {
   return call.received.isSuspended === true ? reopenLater(call) : undefined;

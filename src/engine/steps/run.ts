@@ -53,7 +53,7 @@ const NOBODY: Readonly<Record<SideEffects, AskForTask>> = {
 /**
  * Sets `task`, and has the sandbox run it.
  *
- * @returns What became of it, which ends the call.
+ * @returns its outcome, which ends the call.
  * @throws {Refusal} `cancelled`; `permission_denied` if the changes of the call have to be staged and cannot be.
  */
 export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxOutcome> {

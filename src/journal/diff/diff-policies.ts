@@ -48,7 +48,7 @@ export async function diffPolicies(options: PolicyDiffOptions): Promise<PolicyDi
         counts[place] = await thread.count(range);
       }
     } finally {
-      // After an error, the other threads need not go on.
+      // After an error, the other threads need not continue.
       waiting.length = 0;
     }
   };

@@ -77,7 +77,7 @@ export class FollowedIndex {
 
 async function countInThread(directory: string): Promise<void> {
   const worker = new Worker(entryFile("journal/overview/worker-entry"), { workerData: directory });
-  // An index is no reason to go on running.
+  // An index is no reason to continue running.
   worker.unref();
   try {
     const [{ error }] = (await once(worker, "message")) as [IndexAnswer];

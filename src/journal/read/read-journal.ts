@@ -11,7 +11,7 @@ export interface JournalPosition {
   readonly offset: number;
 }
 
-/** Records that were read, and where to go on. */
+/** Records that were read, and where to continue. */
 export interface JournalBatch {
   readonly entries: readonly JournalEntry[];
   readonly next: JournalPosition;

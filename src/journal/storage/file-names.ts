@@ -53,7 +53,7 @@ export async function listStrays(directory: string): Promise<JournalFileName[]> 
   const names = await readdir(directory);
   return names.sort().flatMap((name) => {
     const firstSeq = Number(BESIDE.exec(name)?.[1] ?? Number.NaN);
-    // Asked after the names were read: a journal in use goes on.
+    // Asked after the names were read: a journal in use grows.
     const isStray = !Number.isNaN(firstSeq) && !existsSync(journalFile(directory, firstSeq));
     return isStray ? [{ path: join(directory, name), firstSeq }] : [];
   });

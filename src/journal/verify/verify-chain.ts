@@ -69,7 +69,7 @@ export interface FoundFiles {
   readonly strays: readonly JournalFileName[];
   /** What was moved away from the beginning. Default: the files must begin the journal. */
   readonly archived?: ArchiveNote;
-  /** Whether the first file must begin the journal, or go on where its archive ends. */
+  /** Whether the first file must begin the journal, or continue where its archive ends. */
   readonly isWhole: boolean;
 }
 

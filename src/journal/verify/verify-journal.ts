@@ -61,7 +61,7 @@ export async function verifyJournal(options: VerifyOptions): Promise<JournalRepo
   const { keys = [], checkpoints: copies = [] } = options;
   const trusted = keys.map(readVerifierKey);
   const check = new CheckpointCheck(trusted);
-  // Read before the records: a journal in use goes on.
+  // Read before the records: a journal in use grows.
   const found = "directory" in options ? await findFiles(options.directory) : await given(options.files);
   for (const copy of copies) check.add(copy, "the copy", false);
   for (const [path, text] of found.checkpoints) check.add(text, path, true);
@@ -69,7 +69,7 @@ export async function verifyJournal(options: VerifyOptions): Promise<JournalRepo
 }
 
 /**
- * Checks the first files of a journal, and that they begin it, or go on where its archive ends.
+ * Checks the first files of a journal, and that they begin it, or continue where its archive ends.
  *
  * @param keys The keys that are trusted. If there are none, signatures are not checked.
  * @throws {JournalError} as a rejection, if a file cannot be read.

@@ -103,7 +103,7 @@ class CallsAcross {
   }
 
   /**
-   * Returns what became of the calls. An end can be recorded twice, where a durable engine repeats a step after a crash: the
+   * Returns the outcome of the calls. An end can be recorded twice, where a durable engine repeats a step after a crash: the
    * beginning of an end that does not pair is then looked for among all records.
    */
   async report(directories: readonly string[]): Promise<CallsReport> {
@@ -183,7 +183,7 @@ export async function verifyJournals(options: VerifyJournalsOptions): Promise<Ma
   refuseUnknown(options, NAMES, "verifyJournals");
   const { directories, keys = [], checkpoints: copies = [] } = options;
   const trusted = keys.map(readVerifierKey);
-  // All checkpoints are read before any record: journals in use go on, and what is named then is in their files.
+  // All checkpoints are read before any record: journals in use grow, and what is named then is in their files.
   const machines = await Promise.all(directories.map(readMachine));
   const texts = [...copies, ...machines.flatMap(({ found }) => found.checkpoints.map(([, text]) => text))];
   const signed = texts.flatMap((text) => signedIn(text, trusted));

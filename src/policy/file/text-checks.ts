@@ -87,7 +87,7 @@ export function delimited(regex: string): string | undefined {
 /** Names of arguments that a shell reads. */
 const COMMAND = /^(?:cmd|command|command_?line|script|shell|bash|sh)$/i;
 
-/** A condition on the text of a command that a shell reads bounds nothing, if the text can go on or begin with another one. */
+/** A condition on the text of a command that a shell reads bounds nothing, if the text can continue or begin with another one. */
 function commandProblems(
   key: string,
   condition: RuleCondition,

@@ -151,7 +151,7 @@ export function canonicalPattern(pattern: string): string {
   if (start === undefined) return pattern.replace(/^(?:\.\/+)+(?=.)/, "");
   const url = `${scheme}://${authority}`.toLowerCase();
   const rest = decodeNeedless(pattern.slice(start.length));
-  // Without a slash, the host may go on.
+  // Without a slash, the host may continue.
   return end !== "" && URL.canParse(url) ? `${new URL(canonicalUrl(url)).origin}${rest}` : `${url}${rest}`;
 }
 

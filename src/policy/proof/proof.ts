@@ -3,7 +3,7 @@ import type { AllowDecision, AskDecision } from "../policy.ts";
 import type { Principal } from "../principal.ts";
 import type { Invariant } from "./invariant.ts";
 
-/** What became of an invariant. */
+/** The outcome of an invariant. */
 export interface Proof {
   readonly invariant: Invariant;
   /** The name of the invariant, or `invariant 2` for the second one. */

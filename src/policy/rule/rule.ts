@@ -95,7 +95,7 @@ export interface RuleMatch {
   readonly until?: string;
   /** Calls for which it is checked, when the policy is loaded, whether the rule applies to them. Default: none. */
   readonly examples?: RuleExamples;
-  /** Who is responsible for the rule. It has no effect. */
+  /** The person or team responsible for the rule. It has no effect. */
   readonly owner?: string;
   /** Why the rule exists. It is part of the reason of a denial. */
   readonly reason?: string;

@@ -40,7 +40,7 @@ const RETRIED_WITHIN_MS = 5_000;
 
 /**
  * The calls that this process dispatches, by the ids of their invocations. If the connection to Restate breaks while a tool
- * runs, and Restate retries the call in this process, it goes on where it is: its result is not lost.
+ * runs, and Restate retries the call in this process, it continues where it is: its result is not lost.
  */
 export class Attempts {
   readonly #attempts = new Map<string, Attempt>();

@@ -14,7 +14,7 @@ export interface CallProcess {
   readonly attempts: Attempts;
   /** Dispatches a call between its gates. Rejects only if it cannot be dispatched here now. */
   dispatch(call: DurableCall, gates: CallGates): Promise<ToolExecution | null>;
-  /** Whether the tool of a call was suspended by a process that is gone, so that it goes on from there. */
+  /** Whether the tool of a call was suspended by a process that is gone, so that it continues from there. */
   isSuspended(call: DurableCall): Promise<boolean>;
   /** How far the clock of Restate is ahead of that of the process, in ms. */
   readonly skewMs: number;

@@ -11,7 +11,7 @@ import type { Confirmer } from "../../sessions/confirmations/confirmation-broker
 import type { AskOptions } from "../../sessions/confirmations/open-confirmations.ts";
 import type { BeginningCall, CallGates } from "../../sessions/durable-runtime.ts";
 
-/** Where a dispatch has stopped: plain JSON, which is stored before the call goes on. */
+/** Where a dispatch has stopped: plain JSON, which is stored before the call continues. */
 export type Stop =
   /** A person is to be asked. */
   | { readonly kind: "asks"; readonly question: NewConfirmation; readonly timeoutMs: number }
@@ -20,7 +20,7 @@ export type Stop =
   /** The call has ended without an effect. */
   | { readonly kind: "ended"; readonly execution: ToolExecution | null };
 
-/** What became of a question: `resolution` is absent if too many confirmations are open. */
+/** The outcome of a question: `resolution` is absent if too many confirmations are open. */
 export interface Answered {
   readonly question: NewConfirmation;
   readonly inquiry?: Inquiry;
@@ -30,7 +30,7 @@ export interface Answered {
 /**
  * Dispatches a call between its gates. Rejects only if the call could not be dispatched here.
  *
- * @param isSuspended Whether an earlier process suspended the call, so that it goes on from there.
+ * @param isSuspended Whether an earlier process suspended the call, so that it continues from there.
  */
 export type StartDispatch = (gates: CallGates, isSuspended: boolean) => Promise<ToolExecution | null>;
 
@@ -117,7 +117,7 @@ export class GatedDispatch {
     this.#connection.resolve();
   }
 
-  /** Restate is not connected: a suspended program does not go on here, as it may do so in another process. */
+  /** Restate is not connected: a suspended program does not continue here, as it may do so in another process. */
   disconnect(): void {
     this.#connection = Promise.withResolvers();
     // Nothing may wait for it.
@@ -129,13 +129,13 @@ export class GatedDispatch {
     this.#connection.reject(new Error("the call goes on in another process"));
   }
 
-  /** Cancels the call: it goes on to its end, if it has begun. */
+  /** Cancels the call: it continues to its end, if it has begun. */
   cancel(): void {
     this.#isCancelled = true;
     this.#cancelling.abort();
   }
 
-  /** Abandons the call, since another process goes on with it, and reports nothing more of it. */
+  /** Abandons the call, since another process continues it, and reports nothing more of it. */
   abandon(): void {
     this.#isAbandoned = true;
     this.#cancelling.abort();
@@ -158,7 +158,7 @@ export class GatedDispatch {
     return this.#isCancelled;
   }
 
-  /** Whether it can go on from where it is. One that waits for a person begins again when the answer is there. */
+  /** Whether it can continue from where it is. One that waits for a person begins again when the answer is there. */
   get canGoOn(): boolean {
     return this.#end !== undefined && this.#answer === undefined && !this.#hasFailed;
   }
@@ -221,7 +221,7 @@ export class GatedDispatch {
 
   /** What was asked about a call before this dispatch of it began. */
   #earlier(call: CallKey): MaybePromise<readonly ConfirmationRecord[]> {
-    // What a tool asked is known to Restate alone. Only a tool that goes on asks again.
+    // What a tool asked is known to Restate alone. Only a tool that continues asks again.
     if (this.#hasBegun) return this.#isSuspended ? this.#options.inquiries.earlier(call) : [];
     return this.#answers
       .slice(0, this.#earlierAnswers)

@@ -24,7 +24,7 @@ export interface IngressCall extends HandlerAddress {
    * changes nothing: it may run twice.
    */
   readonly idempotencyKey: string | undefined;
-  /** Gives up waiting. The handler goes on. */
+  /** Gives up waiting. The handler continues. */
   readonly signal?: AbortSignal;
   /** Milliseconds for which nodes that cannot be reached are tried again. Default: that of the ingress. */
   readonly retryMs?: number;

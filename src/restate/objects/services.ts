@@ -217,7 +217,7 @@ function confirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       return { inquiry: known.inquiry, ...(resolution !== null && { resolution }) };
     }),
 
-    /** Removes the confirmation. What waits for its resolution goes on as if it was cancelled. */
+    /** Removes the confirmation. What waits for its resolution continues as if it was cancelled. */
     remove: async (ctx: ObjectContext): Promise<void> => {
       const [known, resolution] = await read(sdk, ctx);
       if (known !== null && resolution === null) {

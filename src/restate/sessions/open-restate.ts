@@ -227,7 +227,7 @@ class SessionRuntime implements RestateRuntime {
     await this.#call(this.#session(sessionId), "cancelTurn", { store: this.#place, turnId, at: Date.now() });
   }
 
-  /** Calls that run may end; those that have not begun go on in another process. */
+  /** Calls that run may end; those that have not begun continue in another process. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#cancelWatch.close();

@@ -223,7 +223,7 @@ export class RestateConfirmations implements ConfirmationBroker {
   }
 
   /**
-   * What an earlier process has asked about the same call, which goes on here. A person may have answered while no process
+   * What an earlier process has asked about the same call, which continues here. A person may have answered while no process
    * waited for it, and is not asked again. What another one asks at the same time is found when it is written.
    */
   async #earlier(question: NewConfirmation): Promise<OpenConfirmation | undefined> {

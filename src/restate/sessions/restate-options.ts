@@ -38,7 +38,7 @@ export interface RestateOptions {
    * another one. Default: none.
    */
   readonly prefix?: string;
-  /** Milliseconds for which calls that run may go on when the process ends: 0 to 2^31 - 1. Default: 10,000. */
+  /** Milliseconds for which calls that run may continue when the process ends: 0 to 2^31 - 1. Default: 10,000. */
   readonly drainMs?: number;
 }
 

@@ -17,7 +17,7 @@ export interface AppBindings {
   Bindings: Exchange;
 }
 
-/** The routes of sessions, with the exchange of the request at hand. */
+/** The routes of sessions, with the exchange of the current request. */
 export type App = Hono<AppBindings>;
 
 /** The bytes of bodies that the server buffers. */

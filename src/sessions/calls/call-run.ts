@@ -99,7 +99,7 @@ export class CallRun {
     else this.#hasSlot = true;
   }
 
-  /** Waits for a slot after {@link releaseSlot}, in order to go on. */
+  /** Waits for a slot after {@link releaseSlot}, in order to continue. */
   async reacquireSlot(): Promise<void> {
     if (!this.#hasSlot && !this.#hasEnded) await this.#acquireSlot();
   }

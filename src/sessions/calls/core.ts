@@ -139,15 +139,15 @@ export interface UnderWay {
   suspendSlot?(callId: string): () => Promise<void>;
 }
 
-/** What becomes of the calls of a message when the process ends. */
+/** What happens to the calls of a message when the process ends. */
 export interface RestartableMessage {
   /**
-   * Whether a call that has not begun goes on in the next process.
+   * Whether a call that has not begun continues in the next process.
    *
    * @param parent The call whose tool makes it; `undefined` for a call of the model.
    */
   goesOn(parent: string | undefined): boolean;
-  /** Whether a call that has begun is suspended, and goes on in the next process. */
+  /** Whether a call that has begun is suspended, and continues in the next process. */
   isSuspended(callId: string): boolean;
 }
 

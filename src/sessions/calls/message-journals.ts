@@ -51,7 +51,7 @@ function checkClaim({ state }: Claim): void {
 }
 
 /**
- * Records no denial of a call that only waits when the process ends: it goes on in the next one, which records what becomes
+ * Records no denial of a call that only waits when the process ends: it continues in the next one, which records what becomes
  * of it. The end of a call that was suspended says so.
  */
 export class LeavingJournal implements CallJournal {
@@ -82,7 +82,7 @@ export class LeavingJournal implements CallJournal {
   }
 }
 
-/** Forwards events, except the end of a call that goes on in the next process. */
+/** Forwards events, except the end of a call that continues in the next process. */
 export class LeavingEvents extends EventStream {
   readonly #events: EventStream;
   readonly #message: RestartableMessage;
@@ -112,7 +112,7 @@ export class LeavingEvents extends EventStream {
   }
 }
 
-/** Passes the gate of a call before it is recorded. Records nothing of a call that goes on in another process. */
+/** Passes the gate of a call before it is recorded. Records nothing of a call that continues in another process. */
 export class GatedJournal implements CallJournal {
   readonly awaitsEvery = true;
   readonly #gates: CallGates;
@@ -146,7 +146,7 @@ export class GatedJournal implements CallJournal {
   }
 }
 
-/** Returns a stream that forwards the events of a call, until the call goes on in another process. */
+/** Returns a stream that forwards the events of a call, until the call continues in another process. */
 export function gatedEvents(events: EventStream, gates: CallGates): EventStream {
   const own = new EventStream();
   own.on((event) => {

@@ -94,7 +94,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     this.refusal = session.admitMessage();
     const { policy, ledger, principal, origin, store } = session;
     const { suspensions, tracer } = session.settings.context;
-    // Without a store, nothing would go on with the call.
+    // Without a store, no process would continue the call.
     if (suspensions !== undefined && store !== undefined) {
       this.#suspensions = new MessageSuspensions(
         suspensions,
@@ -292,12 +292,12 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     return this.#gates !== undefined && this.#suspensions?.isLost(callId) === true;
   }
 
-  /** Whether a call is suspended, since the process is ending, and goes on in another one. */
+  /** Whether a call is suspended, since the process is ending, and continues in another one. */
   hasLeft(callId: string): boolean {
     return this.#suspensions?.hasLeft(callId) === true;
   }
 
-  /** Stores the result of a call, if there is a store and the call does not go on after a restart. */
+  /** Stores the result of a call, if there is a store and the call does not continue after a restart. */
   store(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
     const { store } = this.session;
     // A durable runtime stores it.

@@ -28,7 +28,7 @@ export class MessageSuspensions implements CallSuspensions {
   /**
    * @param isLeaving Whether the process is ending.
    * @param suspendSlot Releases the session's slot of a call while it is suspended. Returns a function that waits for one again.
-   * @param mayGoOn Awaited before a suspended call goes on. Rejects if it goes on in another process. Default: it goes on.
+   * @param mayGoOn Awaited before a suspended call continues. Rejects if it continues in another process. Default: it continues.
    */
   constructor(
     suspensions: CallSuspensions,

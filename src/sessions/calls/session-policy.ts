@@ -248,7 +248,7 @@ function lift(decision: MayRun): PolicyDecision {
   return allow(grant, { ...(rules && { rules }), ...(sandboxes && { sandboxes }), policyDecision: "ask" });
 }
 
-/** Has a person asked about a call. */
+/** Returns a decision to ask a person about a call. */
 function raise(decision: MayRun, question: string, remembers: boolean): AskDecision {
   const { grant, rules, sandboxes } = decision;
   return ask(question, {

@@ -20,7 +20,7 @@ export interface InquiryAnswer {
   readonly decision: Choice;
   /** The digest of the confirmation that the person saw. */
   readonly digest: string;
-  /** Who answers, as it was authenticated. */
+  /** The person who answers, as authenticated. */
   readonly by: string;
   /** What the person answers to the question of a tool; only and always with `answer`. */
   readonly answer?: QuestionAnswer;
@@ -38,7 +38,7 @@ export interface InquiryAnswer {
   readonly signal?: AbortSignal;
 }
 
-/** What became of an answer. */
+/** The outcome of an answer. */
 export type AnswerOutcome =
   /** The confirmation was resolved by this answer, or earlier by the same one. */
   | { readonly outcome: "resolved"; readonly resolution: Resolution }

@@ -42,7 +42,7 @@ export interface ConfirmationBroker extends Confirmer {
   /**
    * Opens the confirmations of an earlier process again.
    *
-   * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
+   * @param asksAgain Whether the tool that made a nested call continues, so that the call asks again. Default: none does.
    * @returns what people answered, and may not have been applied before the earlier process died.
    */
   restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<readonly ConfirmationRecord[]>;

@@ -112,7 +112,7 @@ export class LocalConfirmations implements ConfirmationBroker {
    * Opens the confirmations of an earlier process again, with their ids, digests and expiries. They wait for the next
    * {@link ask} about the same call. The questions of calls that ran are cancelled, since these calls do not run again.
    *
-   * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
+   * @param asksAgain Whether the tool that made a nested call continues, so that the call asks again. Default: none does.
    * @returns those that were answered, also about calls that do not ask again.
    */
   async restore(

@@ -235,7 +235,7 @@ export class Turn implements TurnCore {
   /**
    * Goes on with a message of an earlier process: runs the calls that have no result.
    *
-   * @param suspended The ids of those that go on from where they were suspended.
+   * @param suspended The ids of those that continue from where they were suspended.
    * @returns the results of all its calls. Rejects if they cannot be read.
    * @internal
    */
@@ -277,7 +277,7 @@ export class Turn implements TurnCore {
   async cancel(): Promise<void> {
     this.abort();
     const { durable, isSuspended } = this.session;
-    // When a process ends, other processes go on with its calls.
+    // When a process ends, other processes continue with its calls.
     if (durable !== undefined && !isSuspended) await durable.cancelTurn(this.session.id, this.id);
     if (this.#underWay === undefined || (durable !== undefined && isSuspended)) return;
     await this.#underWay.ended(durable === undefined);

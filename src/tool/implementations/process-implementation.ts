@@ -60,7 +60,7 @@ export interface ProcessImplementation<Input = never> {
   /**
    * Milliseconds after which a program that neither writes anything nor uses CPU time is ended, since it probably waits for
    * input that never comes; or a function that returns them for the arguments of the call. Its call has what it wrote, and a text that says why it was ended.
-   * From 100 to 86,400,000. Default: what the sandbox says, which is 60,000 unless it is set.
+   * From 100 to 86,400,000. Default: that of the sandbox, which is 60,000 unless it is set.
    */
   readonly idleMs?: number | ((input: Input) => number | undefined);
   /**

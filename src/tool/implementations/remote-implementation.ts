@@ -118,7 +118,7 @@ export interface McpCallOptions {
   readonly onLog?: (level: LogLevel, message: string) => void;
   /** Which call it is, so that its client can be found. Default: it has none. */
   readonly call?: McpCallIdentity;
-  /** Stops the call's wall time while a person answers. Default: it goes on. */
+  /** Stops the call's wall time while a person answers. Default: it continues. */
   readonly pause?: PauseWallTime;
 }
 

@@ -190,7 +190,7 @@ function problemsOf(
  * Returns a warning for each tool, and for the instructions of each MCP server, with a text that a model reads in another way than a
  * person: it has characters that are invisible, change the order of the text or look like different ones.
  *
- * @param said What MCP servers say besides their tools.
+ * @param said The instructions of MCP servers.
  */
 function checkTexts(
   source: ConfigSource,

@@ -140,7 +140,7 @@ export class CallRecord {
   ask(request: PolicyRequest, policy: RuntimePolicy): void {
     const { text, isCut } = boundedJson(request.input, DETAIL_CHARS);
     if (isCut || text.length > DETAIL_CHARS) return;
-    // The history is that of a session, which goes on: it would say something else later.
+    // The history is that of a session, which continues: it would say something else later.
     this.decided = { request: { ...request, history: undefined }, policy };
   }
 
