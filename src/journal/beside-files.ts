@@ -132,7 +132,7 @@ export class BesideFiles implements AsyncDisposable {
     return sealed.length === 0 ? undefined : this.#sealed?.write(sealed, isDurable);
   }
 
-  /** Takes note of the journal's new end. */
+  /** Notes the journal's new end. */
   follow(head: ChainHead): void {
     this.#checkpoints?.follow(head);
   }

@@ -76,7 +76,7 @@ export class ProvenanceLedger implements ValueProvenance {
     this.#words.add(text);
   }
 
-  /** Takes note of the arguments of a call that is about to run. */
+  /** Notes the arguments of a call that is about to run. */
   noteArguments(input: JsonValue): void {
     const { sources } = this.#tracked() ?? NOTHING;
     if (sources.length === 0 || !this.#isWhole) return;

@@ -263,7 +263,7 @@ export class Session extends SessionBase implements TurnSession {
   }
 
   /**
-   * Goes on with a message of an earlier process.
+   * Continues a message of an earlier process.
    *
    * @internal
    */

@@ -73,7 +73,7 @@ export class CheckpointWriter implements AsyncDisposable {
     return new CheckpointWriter(key, await openOwn(path, key), head, surroundings);
   }
 
-  /** Takes note of the journal's new end. */
+  /** Notes the journal's new end. */
   follow(head: ChainHead): void {
     this.#head = head;
     if (head.seq - this.#covered >= MAX_RECORDS) this.#signing ??= this.#sign();

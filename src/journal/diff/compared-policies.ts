@@ -140,7 +140,7 @@ export class ComparedPolicies {
     return least;
   }
 
-  /** Has both policies decide on a call that was recorded at a time. */
+  /** Decides by both policies on a call that was recorded at a time. */
   compare(request: RecordedRequest, at: number): Comparison {
     this.#clock.now = at;
     // Policies of rules and in Cedar decide synchronously, and return checked decisions.

@@ -26,7 +26,7 @@ export interface PolicyDiffOptions {
 }
 
 /**
- * Has two policies decide on every recorded call, at the time of its record, and counts how their decisions differ. The
+ * Decides by two policies on every recorded call, at the time of its record, and counts how their decisions differ. The
  * journals are read in several threads.
  *
  * @throws {TypeError} if a policy is in code.

@@ -50,7 +50,7 @@ const { hash } = loadCrypto();
 /** How canonical records of the ends of calls end. Half of a journal need not be parsed. */
 const END = Buffer.from('"type":"tool.call.ended"}');
 
-/** Has two policies decide on the recorded calls of ranges. */
+/** Decides by two policies on the recorded calls of ranges. */
 export class RangeDiff {
   readonly #policies: ComparedPolicies;
   /** By the directory. */

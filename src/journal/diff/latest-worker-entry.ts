@@ -18,7 +18,7 @@ try {
 parentPort?.postMessage(answer);
 
 /**
- * Has two policies decide on the latest calls of a journal, at the times of their records.
+ * Decides by two policies on the latest calls of a journal, at the times of their records.
  *
  * @throws {JournalError} as a rejection, if a file cannot be read.
  */

@@ -32,7 +32,7 @@ import {
 /** Megabytes of the thread's heap. A journal is read line by line. */
 const HEAP_MB = 512;
 
-/** What a journal is like now. */
+/** The current state of a journal. */
 export interface JournalSummary {
   /** Whether it can write. While it cannot, no call runs. */
   readonly isHealthy: boolean;
@@ -154,7 +154,7 @@ export class JournalHistory {
   }
 
   /**
-   * Has two policies decide on the latest calls, in a thread. It reads at most 64 MiB of the journal, and lists the first 500
+   * Decides by two policies on the latest calls, in a thread. It reads at most 64 MiB of the journal, and lists the first 500
    * calls on which they differ.
    *
    * @param sources Those of the two policies: see `RuntimePolicy.sources`.

@@ -12,7 +12,7 @@ import { RecordedInputs } from "../recorded-inputs.ts";
 import { readJournal } from "./read-journal.ts";
 import { isCallRecord, RecordedCalls, type UndecidableCause } from "./recorded-calls.ts";
 
-/** What deciding every recorded call again gave. */
+/** The result of deciding every recorded call again. */
 export interface ReplayReport {
   /** The number of calls whose decision is the recorded one, byte for byte. */
   readonly same: number;

@@ -91,7 +91,7 @@ export class CheckpointCheck {
     };
   }
 
-  /** Takes note of a key with which the journal was opened. */
+  /** Notes a key with which the journal was opened. */
   openedWith(verifierKey: string, seq: number): void {
     if (this.#keys.length === 0) return;
     if (this.#keys.some(({ name, id }) => verifierKey.startsWith(`${name}+${id}+`))) return;

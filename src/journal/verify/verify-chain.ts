@@ -35,7 +35,7 @@ class SealedCheck {
     return this.#problem;
   }
 
-  /** Takes note of the next record. */
+  /** Notes the next record. */
   follow({ sealed, seq }: JournalEntry): void {
     if (typeof sealed === "string" && !this.#wanted.has(sealed)) this.#wanted.set(sealed, seq);
   }

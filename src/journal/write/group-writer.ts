@@ -161,7 +161,7 @@ export class GroupWriter {
     return this.#file.sync();
   }
 
-  /** Takes note of a reason why nothing can be written. */
+  /** Notes a reason why nothing can be written. */
   look(): void {
     const reason = this.#file.problem ?? this.#surroundings.problem();
     if (reason !== undefined && this.problem === undefined) this.#fail(new Error(reason));
@@ -259,7 +259,7 @@ export class GroupWriter {
     this.#surroundings.onClock(this.#isClockBehind ? behindMs : 0);
   }
 
-  /** Takes note of the calls that the last group began and ended. */
+  /** Notes the calls that the last group began and ended. */
   #followWritten(): void {
     for (const { call } of this.#written) {
       if (call?.kind === "begin") this.#open.begin(call.names);

@@ -12,7 +12,7 @@ export class OpenCalls {
     else this.#calls.set(names.tool_call_id, [same, names]);
   }
 
-  /** Takes note of an end. An end without a beginning is ignored. */
+  /** Notes an end. An end without a beginning is ignored. */
   end(names: CallNames): void {
     const { tool_call_id: id } = names;
     const same = this.#calls.get(id);

@@ -127,7 +127,7 @@ async function readEnd({ path, firstSeq }: JournalFileName, known: KnownHeads): 
   return { prev, head, open, tornBytes: reader.tornBytes, size: reader.end };
 }
 
-/** Takes note of the calls that a record begins or ends. */
+/** Notes the calls that a record begins or ends. */
 function follow(open: OpenCalls, entry: JournalEntry): void {
   switch (entry.type) {
     case "tool.call.dispatched":

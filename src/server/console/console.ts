@@ -76,7 +76,7 @@ export interface ServerView {
   readonly tools: number;
 }
 
-/** What a console needs of its server. */
+/** The part of its server that a console uses. */
 export interface ConsoleParts extends SuggestionParts, CallFacts {
   readonly state: () => ServerState;
 }

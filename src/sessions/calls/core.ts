@@ -151,7 +151,7 @@ export interface RestartableMessage {
   isSuspended(callId: string): boolean;
 }
 
-/** What a call needs of its message. */
+/** The part of its message that a call uses. */
 export interface MessageCore {
   readonly id: string;
   readonly session: SessionCore;

@@ -149,7 +149,7 @@ export class StoredMessages {
     return this.#running.get(id) ?? this.#alone.get(id)?.();
   }
 
-  /** Goes on with a message of an earlier process. Resolves to the results of all its calls. */
+  /** Continues a message of an earlier process. Resolves to the results of all its calls. */
   resume(id: string, run: () => Promise<unknown>): Promise<Results> {
     return this.#track(
       id,

@@ -37,7 +37,7 @@ export interface AcceptedMessage {
   readonly results: Promise<readonly (ToolExecution | null)[]>;
 }
 
-/** What a turn needs of its session. */
+/** The part of its session that a turn uses. */
 export interface TurnSession extends SessionCore {
   /** Waits until the messages that came before have ended, or the signal is aborted. Returns a function to be called at the end. */
   awaitMessages(signal: AbortSignal): Promise<() => void>;
@@ -132,7 +132,7 @@ export class Turn implements TurnCore {
   }
 
   /**
-   * Dispatches one call as a message of its own, as soon as it has a place. It does not wait for messages of
+   * Dispatches one call as a message of its own, as soon as it has a slot. It does not wait for messages of
    * {@link dispatchAll}.
    *
    * @returns Its result, or `null` if `hooks.onToolCall` aborted it. Never rejects for the call.
@@ -151,7 +151,7 @@ export class Turn implements TurnCore {
   }
 
   /**
-   * Dispatches the calls of one assistant message. They run at once, as far as the session has places for them; a
+   * Dispatches the calls of one assistant message. They run concurrently, as far as the session has slots; a
    * second message of the session waits for the first. Calls with the same id, and those with `cutOff`, do not run.
    *
    * If the sessions have a store, a message that is sent again with the same id and the same calls gets the same results,
@@ -233,7 +233,7 @@ export class Turn implements TurnCore {
   }
 
   /**
-   * Goes on with a message of an earlier process: runs the calls that have no result.
+   * Continues a message of an earlier process: runs the calls that have no result.
    *
    * @param suspended The ids of those that continue from where they were suspended.
    * @returns the results of all its calls. Rejects if they cannot be read.
@@ -277,7 +277,7 @@ export class Turn implements TurnCore {
   async cancel(): Promise<void> {
     this.abort();
     const { durable, isSuspended } = this.session;
-    // When a process ends, other processes continue with its calls.
+    // When a process ends, other processes continue its calls.
     if (durable !== undefined && !isSuspended) await durable.cancelTurn(this.session.id, this.id);
     if (this.#underWay === undefined || (durable !== undefined && isSuspended)) return;
     await this.#underWay.ended(durable === undefined);

@@ -20,7 +20,7 @@ interface DiffOptions {
 }
 
 /**
- * Has two policies decide on the recorded calls of journals, and prints how their decisions differ. The exit code is 3
+ * Decides by two policies on the recorded calls of journals, and prints how their decisions differ. The exit code is 3
  * if the new policy permits more.
  *
  * @throws {ConfigError} if a policy is invalid.
