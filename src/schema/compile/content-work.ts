@@ -45,7 +45,7 @@ export class ContentWorkSum {
     else if (CHARACTER_KEYWORDS.has(keyword)) this.#character += CHARACTER_WORK;
   }
 
-  /** `undefined` if there is none. */
+  /** `undefined` if absent. */
   get sum(): ContentWork | undefined {
     const item = this.#item;
     const member = this.#member;
