@@ -1,6 +1,6 @@
 import { beginning, ending } from "../base/text.ts";
 import type { Redaction } from "../redaction/redaction.ts";
-import type { TaskObserver } from "../sandboxes/contract/task.ts";
+import type { TaskObserver } from "../sandboxes/contract/sandbox.ts";
 import type { Display, LogLevel } from "../tool/streamed.ts";
 import { leftOutNote, shorten } from "./result-budget.ts";
 

@@ -1,6 +1,6 @@
 import { beginning, UNPRINTABLE } from "../base/text.ts";
 import type { CallEffect } from "../sandboxes/contract/outcome.ts";
-import type { TaskObserver } from "../sandboxes/contract/task.ts";
+import type { TaskObserver } from "../sandboxes/contract/sandbox.ts";
 import type { Display, LogLevel } from "../tool/streamed.ts";
 import type { ErrorCode } from "./errors.ts";
 

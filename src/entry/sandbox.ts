@@ -16,15 +16,13 @@ export type {
   TaskEnd,
 } from "../sandboxes/contract/outcome.ts";
 export type {
-  Sandbox,
-  SandboxRouter,
-  SandboxStats,
-} from "../sandboxes/contract/sandbox.ts";
-export type {
   CallTool,
   NestedCall,
   NestedResult,
+  Sandbox,
+  SandboxRouter,
+  SandboxStats,
   SandboxTask,
   TaskObserver,
-} from "../sandboxes/contract/task.ts";
+} from "../sandboxes/contract/sandbox.ts";
 export type { PauseWallTime } from "../tool/wall-time.ts";

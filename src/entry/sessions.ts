@@ -29,7 +29,8 @@ export type { InquiryListener } from "../sessions/confirmations/confirmation-bro
 
 // What they approved
 
-export type { Approval, ApprovalScope } from "../sessions/approvals.ts";
+export type { Approval } from "../sessions/approvals.ts";
+export type { ApprovalScope } from "../sessions/confirmations/confirmation.ts";
 
 // Stores
 

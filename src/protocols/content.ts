@@ -1,5 +1,5 @@
+import { toWellFormedJson } from "../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import { toWellFormedJson } from "../json/well-formed.ts";
 import type { ContentBlock, ImageBlock } from "../tool/content.ts";
 import { findExcessiveDepth } from "./parsing/limits.ts";
 

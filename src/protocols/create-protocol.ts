@@ -1,8 +1,8 @@
 import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { type ToolResult, toToolResults } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import { toWellFormed } from "../json/canonical.ts";
 import { isJsonObject } from "../json/value.ts";
-import { toWellFormed } from "../json/well-formed.ts";
 import { CallMapper, ToolNames } from "./call-mapper.ts";
 import { CallStream } from "./call-stream.ts";
 import { describeImage, imageTypeOf } from "./content.ts";

@@ -1,5 +1,4 @@
-import type { CanonicalJson } from "../json/canonical.ts";
-import { toWellFormed } from "../json/well-formed.ts";
+import { type CanonicalJson, toWellFormed } from "../json/canonical.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import { count } from "./escape.ts";
 import { PLACE, type Rendering, type RenderOptions, render, textOf } from "./render.ts";

@@ -21,7 +21,6 @@ import { CallRepeats } from "./call-repeats.ts";
 import type { CalledSession } from "./console/calls/call-record.ts";
 import { type Console, openConsole, type ServedConsole } from "./console/console.ts";
 import { Origins } from "./http/origins.ts";
-import { McpRoutes } from "./mcp/mcp-routes.ts";
 import { checkNotify } from "./notifying/notify.ts";
 import {
   checkReloadedNames,
@@ -33,7 +32,7 @@ import {
 import { ReloadableTools } from "./reloadable-tools.ts";
 import { SessionService } from "./service.ts";
 import { SessionMetrics } from "./session-metrics.ts";
-import { SessionRoutes } from "./session-routes.ts";
+import { McpRoutes, SessionRoutes } from "./session-routes.ts";
 
 interface ServerParts {
   readonly executor: Executor;

@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../base/promises.ts";
 import type { PolicyRequest } from "../policy/policy.ts";
-import type { RuleConditions } from "../policy/rule/rule.ts";
 import { RuleMatcher } from "../policy/rule/rule-matcher.ts";
+import type { ApprovalScope } from "./confirmations/confirmation.ts";
 
 /** Remembered answers: a part of a session store. */
 export interface ApprovalTable {
@@ -17,21 +17,6 @@ export interface ApprovalTable {
   useApproval(id: string): MaybePromise<boolean>;
   /** Removes an approval. Returns `false` if it is unknown. */
   removeApproval(id: string): MaybePromise<boolean>;
-}
-
-/** The calls that an approval covers, and for how long. A person chooses it when answering a confirmation. */
-export interface ApprovalScope {
-  /** Names of tools, in which `*` matches any number of characters, as in a policy. */
-  readonly tools: readonly string[];
-  /** The conditions that a call must meet, as in a policy's rule. Default: none. */
-  readonly when?: RuleConditions;
-  /**
-   * `session`: until the session is closed. `workspace`: in every session of the same principal with the same workspace,
-   * until it is revoked. A number: in this session, for so many milliseconds.
-   */
-  readonly for: "session" | "workspace" | number;
-  /** The number of calls that the approval covers; the call that was answered does not count. Default: no bound. */
-  readonly calls?: number;
 }
 
 /** A remembered answer: the calls in its scope run without a confirmation wherever the policy accepts that. */

@@ -13,7 +13,6 @@ import { SessionBase, type SessionState } from "./session-base.ts";
 import { warnIfNotStaged } from "./session-changes.ts";
 import type { Shared } from "./shared.ts";
 import type { MessageRecord, SessionRecord } from "./store/store.ts";
-import { RememberedTurns } from "./turns/remembered-turns.ts";
 import { type AcceptedMessage, Turn, type TurnSession } from "./turns/turn.ts";
 
 const TURN_NAMES: OptionNames<TurnOptions> = { id: true, userText: true, unattended: true };
@@ -314,5 +313,60 @@ export class Session extends SessionBase implements TurnSession {
     // An empty set would be a tenth of an idle session.
     if (this.#active?.size === 0) this.#active = undefined;
     this.shared.idleTurn.add(turn);
+  }
+}
+
+/** The turns that a session remembers: older ones are forgotten, with their messages. */
+const MAX_TURNS = 1_000;
+
+/** The latest turns of a session, in the order in which they began. */
+class RememberedTurns {
+  /** `undefined` until the first. The value of a turn of an earlier process is `undefined` until it is needed. */
+  #turns: Map<string, Turn | undefined> | undefined;
+
+  /** @param earlier The ids of the turns of earlier processes. */
+  constructor(earlier: readonly string[]) {
+    if (earlier.length > 0) this.#turns = new Map(earlier.map((id) => [id, undefined]));
+  }
+
+  get isEmpty(): boolean {
+    return this.#turns === undefined || this.#turns.size === 0;
+  }
+
+  /** Whether the session has a turn with this id. */
+  has(id: string): boolean {
+    return this.#turns?.has(id) === true;
+  }
+
+  /** Returns a turn; `undefined` if there is none, or if it was not needed since this process began. */
+  get(id: string): Turn | undefined {
+    return this.#turns?.get(id);
+  }
+
+  /**
+   * Adds a turn.
+   *
+   * @param isActive Whether a turn must not be forgotten, since something of it is under way.
+   * @returns the id of the turn that is forgotten in its place; `undefined` if none is.
+   */
+  add(turn: Turn, isActive: (turn: Turn) => boolean): string | undefined {
+    this.#turns ??= new Map();
+    const isFull = this.#turns.size >= MAX_TURNS && !this.#turns.has(turn.id);
+    const forgotten = isFull ? this.#oldestIdle(this.#turns, isActive) : undefined;
+    if (forgotten !== undefined) this.#turns.delete(forgotten);
+    this.#turns.set(turn.id, turn);
+    return forgotten;
+  }
+
+  delete(id: string): void {
+    this.#turns?.delete(id);
+  }
+
+  #oldestIdle(
+    turns: ReadonlyMap<string, Turn | undefined>,
+    isActive: (turn: Turn) => boolean,
+  ): string | undefined {
+    for (const [id, turn] of turns) if (turn === undefined || !isActive(turn)) return id;
+    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { hasAtMost } from "../base/text.ts";
 import { MAX_DELAY_MS } from "../base/timers.ts";
 import { formatMinutes } from "../base/units.ts";
-import { toWellFormed } from "../json/well-formed.ts";
+import { toWellFormed } from "../json/canonical.ts";
 import { ToolFailure } from "./tool-failure.ts";
 
 /** A question of a tool to a person. */

@@ -1,6 +1,5 @@
 import type { SandboxOutcome } from "../../src/sandboxes/contract/outcome.ts";
-import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
-import type { SandboxTask } from "../../src/sandboxes/contract/task.ts";
+import type { Sandbox, SandboxTask } from "../../src/sandboxes/contract/sandbox.ts";
 
 /** A sandbox in which calls, even cancelled ones, end only when the test ends them. */
 export class SlowlyEnding implements Sandbox {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { toWellFormed, toWellFormedJson } from "../../src/json/well-formed.ts";
+import { toWellFormed, toWellFormedJson } from "../../src/json/canonical.ts";
 
 test("replaces unpaired surrogates in values and names, at any depth", () => {
   const hostile = { "a\ud800": ["b\udc00", { c: "😀" }], d: 1, e: null };

@@ -58,7 +58,16 @@ export const console: Command = defineCommand({
     message: MESSAGE,
     isExample: example,
   }),
-  run: async (options, terminal) => (await import("../commands/console.ts")).console(options, terminal),
+  run: async (options, terminal) => {
+    const { ServedConsole } = await import("../commands/console.ts");
+    await using served = await ServedConsole.open(options, terminal);
+    const { serve } = await import("../commands/serve/serve.ts");
+    const { config, listen, message } = served;
+    return await serve(
+      { config, listen, console: true, ...(message !== undefined && { message }) },
+      terminal,
+    );
+  },
 });
 
 /** `sandgate supervise` */

@@ -5,7 +5,7 @@ import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { NearMiss } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
-import type { TaskTrace } from "../../sandboxes/contract/task.ts";
+import type { TaskTrace } from "../../sandboxes/contract/sandbox.ts";
 import type { ArgumentProblem } from "../../schema/arguments.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { Display, LogLevel } from "../../tool/streamed.ts";

@@ -1,8 +1,8 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { NestedResult } from "../../sandboxes/contract/sandbox.ts";
 import type { OpenCall, TaskSuspension } from "../../sandboxes/contract/suspension.ts";
-import type { NestedResult } from "../../sandboxes/contract/task.ts";
 import type { Work } from "../work-report.ts";
 import type { Confirmation } from "./confirmation.ts";
 

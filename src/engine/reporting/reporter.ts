@@ -5,7 +5,7 @@ import type { CanonicalJson } from "../../json/canonical.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { PolicyDecision } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
-import type { TaskObserver } from "../../sandboxes/contract/task.ts";
+import type { TaskObserver } from "../../sandboxes/contract/sandbox.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { Display, LogLevel } from "../../tool/streamed.ts";
 import type { DispatchContext } from "../call/context.ts";

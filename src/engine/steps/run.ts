@@ -5,7 +5,7 @@ import type { JsonObject } from "../../json/value.ts";
 import type { PolicySubject } from "../../policy/policy.ts";
 import { BoundGrant } from "../../sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
-import type { AskForTask, AskForTaskOptions, SandboxTask } from "../../sandboxes/contract/task.ts";
+import type { AskForTask, AskForTaskOptions, SandboxTask } from "../../sandboxes/contract/sandbox.ts";
 import {
   answerProblem,
   checkQuestion,

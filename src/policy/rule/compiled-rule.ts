@@ -1,7 +1,6 @@
 import { type DenyDecision, deny } from "../policy.ts";
-import type { Clock } from "./call-conditions.ts";
 import { type AllowedUse, type AskRule, type DenyRule, type PolicyRule, usedBy } from "./rule.ts";
-import { RuleMatcher } from "./rule-matcher.ts";
+import { type Clock, RuleMatcher } from "./rule-matcher.ts";
 
 /** A rule as it is compiled once, for all tools. */
 export type CompiledRule = CompiledDenial | CompiledPermission;

@@ -10,12 +10,11 @@ import type {
   RuntimePolicy,
 } from "../policy.ts";
 import type { Principal } from "../principal.ts";
-import type { Clock } from "./call-conditions.ts";
 import { type CompiledRule, compileRule } from "./compiled-rule.ts";
 import { trackedFieldsOf } from "./conditions/tracked-fields.ts";
 import type { DefaultUse, RulePolicyOptions } from "./rule.ts";
 import { ruleName } from "./rule-flaws.ts";
-import type { MatchedTool, RuleMatcher } from "./rule-matcher.ts";
+import type { Clock, MatchedTool, RuleMatcher } from "./rule-matcher.ts";
 import { checkOptions } from "./rule-shape.ts";
 import { ToolRules } from "./tool-rules.ts";
 

@@ -1,5 +1,5 @@
 import { entryFile } from "../../base/package-files.ts";
-import type { TaskObserver } from "../../sandboxes/contract/task.ts";
+import type { TaskObserver } from "../../sandboxes/contract/sandbox.ts";
 import { WorkerPool } from "../../sandboxes/threads/worker-pool.ts";
 import type { PreflightContext } from "../../tool/tool-traits.ts";
 import type { ProgramTypes } from "../type-checker.ts";

@@ -10,8 +10,8 @@ import type {
 } from "../../engine/call/suspension.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonObject } from "../../json/value.ts";
+import type { NestedResult } from "../../sandboxes/contract/sandbox.ts";
 import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
-import type { NestedResult } from "../../sandboxes/contract/task.ts";
 import type { ProgramHeader, StoredCall, SuspensionStore } from "../stores/suspension-store.ts";
 import { type SuspensionKeys, seal, unseal } from "./keys.ts";
 import { SuspensionRefusedError } from "./suspension-error.ts";

@@ -1,11 +1,164 @@
+import type { QueueOwner } from "../../base/fair-queue.ts";
 import type { OneShotThenable } from "../../base/promises.ts";
 import { SandgateError } from "../../base/thrown.ts";
-import type { CapabilityName } from "../../policy/grant/capabilities.ts";
+import type { TraceHeaders } from "../../base/trace-headers.ts";
+import type { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { Capabilities, CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import type { Principal } from "../../policy/principal.ts";
 import type { SandboxedTool, ToolImplementations } from "../../tool/implementations/implementations.ts";
+import type { Question, QuestionAnswer } from "../../tool/question.ts";
 import type { Isolation, SandboxMode } from "../../tool/sandbox-mode.ts";
-import type { SandboxOutcome } from "./outcome.ts";
-import type { SandboxTask } from "./task.ts";
+import type { Display, LogLevel } from "../../tool/streamed.ts";
+import type { CallingAgent } from "../../tool/supervised-agent.ts";
+import type { PauseWallTime } from "../../tool/wall-time.ts";
+import type { GrantedTask } from "./bound-grant.ts";
+import type { CallEffect, SandboxOutcome } from "./outcome.ts";
+import type { StageChanges } from "./staged-changes.ts";
+import type { TaskSuspension } from "./suspension.ts";
+
+/** One granted call, as a sandbox receives it. */
+export interface SandboxTask extends GrantedTask {
+  readonly callId: string;
+  readonly sessionId: string;
+  /** The turn of the conversation; absent if it is not known. */
+  readonly turnId?: string | undefined;
+  /** The assistant message within its turn; absent if it is not known. */
+  readonly messageId?: string | undefined;
+  /** The absolute path of the session's workspace; absent if it has none. */
+  readonly workspace?: string | undefined;
+  /** Who calls, frozen; absent if it is not known. */
+  readonly principal?: Principal | undefined;
+  readonly toolName: string;
+  readonly implementations: SandboxedTool;
+  /** The validated arguments, deeply frozen. */
+  readonly input: JsonValue;
+  /** The arguments as canonical text, for threads and other processes. */
+  readonly canonical: CanonicalJson;
+  /** The limits to enforce: those of the grant, and the sandbox's defaults for the others. */
+  readonly limits: ResourceLimits;
+  readonly capabilities: Capabilities;
+  /** Cancels the task. */
+  readonly signal: AbortSignal | undefined;
+  /** Milliseconds for which the call has waited for its turn already, such as at an executor. Default: 0. */
+  readonly waitedMs?: number | undefined;
+  /** Follows whether it waits for its turn. Absent if that does not matter, as for nested calls. */
+  readonly turn?: TurnObserver | undefined;
+  readonly observer: TaskObserver;
+  /** The embedder's own data, for functions in this process only; it never leaves the process. */
+  readonly embedder: unknown;
+  /** The supervised agent that calls, for functions in this process only. Absent if there is none. */
+  readonly agent?: CallingAgent | undefined;
+  /** Depth of nested calls: 0 for a call of the model, 1 for a call that its tool makes. Default: 0. */
+  readonly nesting?: number;
+  /** Calls another tool for this one. Absent if the grant gives no tools. */
+  readonly callTool?: CallTool;
+  /** See `HostContext.idempotencyKey`. */
+  readonly idempotencyKey?: string | undefined;
+  /** See `HostContext.resultChars`. */
+  readonly resultChars?: number | undefined;
+  /** Lets the task outlive its process. Absent if it cannot. */
+  readonly suspension?: TaskSuspension | undefined;
+  /** Holds what a host function changes through `context.files`. Absent if its changes reach the disk. */
+  readonly stageChanges?: StageChanges | undefined;
+  /** Asks a person for the tool. Absent if nobody can be asked. */
+  readonly ask?: AskForTask | undefined;
+  /** See `HostContext.canCall`. Absent unless the tool declares `searchesTools`. */
+  readonly canCall?: ((name: string) => boolean) | undefined;
+  /**
+   * Returns the names of the tools that the task can call, in order of registration. Absent unless the tool declares
+   * `searchesTools`, or if the grant gives no tools.
+   */
+  readonly toolNames?: (() => readonly string[]) | undefined;
+  /** Follows the call. Absent if it is not traced. */
+  readonly trace?: TaskTrace | undefined;
+}
+
+/** Follows whether a task waits for its turn. None of the methods throws. */
+export interface TurnObserver {
+  /** The task waits: its wall time does not pass until it begins, or goes on. */
+  waits(): void;
+  /** It begins, or goes on. Not called for every wait that ends. */
+  begins(): void;
+}
+
+/** Follows a running task. */
+export interface TaskTrace {
+  /** Returns the headers with which a request to an executor continues the trace; `undefined` if there is nothing to continue. */
+  headers(): TraceHeaders | undefined;
+}
+
+/**
+ * Calls a tool on behalf of another tool. The call is dispatched like any other, with at most the authority of both
+ * tools. Never rejects.
+ *
+ * @param call Untrusted: it comes from the running tool.
+ */
+export type CallTool = (call: NestedCall, options: NestedCallOptions) => Promise<NestedResult>;
+
+/** Options of a {@link CallTool}. */
+export interface NestedCallOptions {
+  /** Cancels the nested call. */
+  readonly signal: AbortSignal;
+  /** The caller's remaining wall time, in milliseconds. */
+  readonly wallTimeMs: number | undefined;
+  /** Stops the caller's wall time. Default: it cannot be stopped, so that no person is asked about the nested call. */
+  readonly pause?: PauseWallTime | undefined;
+  /**
+   * The number of the call among those of its caller, from 1. Default: one more than that of the call before. A caller that
+   * can be suspended gives it.
+   */
+  readonly number?: number | undefined;
+  /** Whether an earlier process made the call: it is not made twice, and its result is retained. */
+  readonly isResumed?: boolean;
+  /** Lets the caller outlive its process. Called before a person is asked; resolves also if that fails. */
+  readonly keep?: (() => Promise<void>) | undefined;
+}
+
+/**
+ * Asks a person on behalf of a tool.
+ *
+ * @param question Not checked: it comes from the running tool.
+ * @returns as an `Ask` does.
+ */
+export type AskForTask = (question: Question, options: AskForTaskOptions) => Promise<QuestionAnswer>;
+
+/** Options of an {@link AskForTask}. */
+export interface AskForTaskOptions {
+  /** Withdraws the question. */
+  readonly signal: AbortSignal;
+  /** Stops the wall time of the task. */
+  readonly pause: PauseWallTime;
+}
+
+/** A call that a tool makes. */
+export interface NestedCall {
+  readonly name: string;
+  /** The arguments as JSON text. */
+  readonly input: string;
+}
+
+/** The result of a nested call, for the tool that made it. */
+export type NestedResult =
+  | { readonly output: JsonValue }
+  | {
+      readonly error: {
+        readonly code: string;
+        readonly message: string;
+        readonly effect: CallEffect;
+      };
+    };
+
+/** Receives the output chunks and log lines of a running task, and what it displays. None of the methods throws. */
+export interface TaskObserver {
+  /** If `false`, chunks and log lines need not be transferred. Default: `true`. */
+  readonly listening?: boolean;
+  output(chunk: string): void;
+  log(level: LogLevel, message: string): void;
+  /** Default: nothing is displayed. */
+  display?(display: Display): void;
+}
 
 /** Milliseconds that a call may wait in all until it begins, unless the embedder says otherwise (`workers.maxWaitMs`). */
 export const DEFAULT_MAX_WAIT_MS = 30_000;
@@ -100,4 +253,13 @@ export interface SandboxRouter {
   endSession?(sessionId: string): void;
   /** Counts the current resources of the sandboxes. Default: unknown. */
   stats?(): SandboxStats;
+}
+
+/** Returns whose task it is, for turns and budgets. */
+export function ownerOf({
+  principal,
+  sessionId,
+  toolName,
+}: Pick<SandboxTask, "principal" | "sessionId" | "toolName">): QueueOwner {
+  return { principal: principal?.id, session: sessionId, tool: toolName };
 }

@@ -1,12 +1,11 @@
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
-import { ownerOf, type SandboxTask, type TaskObserver } from "../contract/task.ts";
+import { ownerOf, type SandboxTask, type TaskObserver } from "../contract/sandbox.ts";
 import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
 import type { ServiceFailure, ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";
-import type { EarlierUse } from "./tool-service.ts";
-import { ToolService, type Waits } from "./tool-service.ts";
+import { type EarlierUse, ToolService, type Waits } from "./tool-service.ts";
 
 /** The maximum number of denials of one call that are logged, and the maximum length of a name in one. */
 const MAX_LOGGED = 10;

@@ -2,7 +2,7 @@ import type { QueueOwner } from "../../base/fair-queue.ts";
 import { awaitTurn } from "../../base/turns.ts";
 import type { Traffic } from "../../egress/egress-error.ts";
 import type { CallEffect } from "../contract/outcome.ts";
-import type { CallTool, NestedCallOptions } from "../contract/task.ts";
+import type { CallTool, NestedCallOptions } from "../contract/sandbox.ts";
 import type { ServiceError, ServiceReply, ToolReply, ToolRequest } from "./service-request.ts";
 
 /** What requests did for a call before it was suspended. Those that were open are not counted. */

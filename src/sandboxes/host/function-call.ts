@@ -5,7 +5,7 @@ import { checkDisplay, type Display, type LogLevel } from "../../tool/streamed.t
 import type { AgentInfo, KernelChecks } from "../../tool/supervised-agent.ts";
 import type { PausableContext } from "../../tool/wall-time.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import type { SandboxTask } from "../contract/sandbox.ts";
 
 /** Receives requests of a call's context. */
 export interface CallRunner {

@@ -5,7 +5,7 @@ import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { readThrown } from "../contract/failure.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkReturned } from "../contract/output.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import type { SandboxTask } from "../contract/sandbox.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 import { type RunningCall, RunningCalls } from "./running-calls.ts";
 

@@ -14,9 +14,8 @@ import {
 import { workspaceIsSupported } from "../../workspace/paths.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import { type Sandbox, type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
 import type { StagedFiles } from "../contract/staged-changes.ts";
-import type { SandboxTask } from "../contract/task.ts";
 import type { FileAccessLog } from "./files/file-access-log.ts";
 import type { CallFiles } from "./files/host-files.ts";
 import { AbandonedFunctions, FunctionRunner } from "./function-runner.ts";

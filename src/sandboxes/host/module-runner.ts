@@ -6,8 +6,7 @@ import { type HostModule, logsFileAccess } from "../../tool/implementations/impl
 import type { ThrownFailure } from "../contract/failure.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput, outcomeOf } from "../contract/output.ts";
-import { ToolPreparationError } from "../contract/sandbox.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import { type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
 import { AbandonedThreads } from "../threads/abandoned-threads.ts";
 import {
   callerOf,

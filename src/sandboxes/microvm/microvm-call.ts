@@ -7,7 +7,7 @@ import { shorten } from "../contract/failure.ts";
 import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput, outcomeOf, outputProblem } from "../contract/output.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import type { SandboxTask } from "../contract/sandbox.ts";
 import { CollectedOutput, LineReader, MeteredOutput } from "../process/collected-output.ts";
 import { grantedVariables } from "../process/program.ts";
 import { awaitLine, startMessage } from "./control-port.ts";

@@ -8,8 +8,13 @@ import type { MicrovmImplementation } from "../../tool/implementations/process-i
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import { DEFAULT_MAX_WAIT_MS, type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
-import { ownerOf, type SandboxTask } from "../contract/task.ts";
+import {
+  DEFAULT_MAX_WAIT_MS,
+  ownerOf,
+  type Sandbox,
+  type SandboxTask,
+  ToolPreparationError,
+} from "../contract/sandbox.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MachinePool, type MachinePoolBounds } from "./machine-pool.ts";
 import { MicrovmCall } from "./microvm-call.ts";

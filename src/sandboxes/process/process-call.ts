@@ -3,7 +3,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
 import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import type { SandboxTask } from "../contract/sandbox.ts";
 import { type CallNetwork, withNetwork } from "./call-network.ts";
 import type { Cgroup } from "./cgroups.ts";
 import { type GrantedFiles, type Launched, type Launcher, STARTED } from "./launcher.ts";

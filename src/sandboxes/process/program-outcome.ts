@@ -10,7 +10,7 @@ import { DirectoryGrantError } from "../../workspace/root.ts";
 import { readThrown } from "../contract/failure.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { type CheckedOutput, outcomeOf } from "../contract/output.ts";
-import type { SandboxTask, TaskObserver } from "../contract/task.ts";
+import type { SandboxTask, TaskObserver } from "../contract/sandbox.ts";
 import type { CallNetwork } from "./call-network.ts";
 import type { Cgroup } from "./cgroups.ts";
 import {

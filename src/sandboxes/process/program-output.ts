@@ -9,7 +9,7 @@ import { shorten } from "../contract/failure.ts";
 import type { MemoryLease } from "../contract/guest-memory.ts";
 import type { ResourceUse } from "../contract/outcome.ts";
 import { type CheckedOutput, checkOutput, checkReturned, outputProblem } from "../contract/output.ts";
-import type { SandboxTask, TaskObserver } from "../contract/task.ts";
+import type { SandboxTask, TaskObserver } from "../contract/sandbox.ts";
 import {
   CollectedOutput,
   Ends,

@@ -11,7 +11,7 @@ import {
 } from "../../tool/implementations/process-implementation.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import type { ProgramContext } from "../../tool/tool-traits.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import type { SandboxTask } from "../contract/sandbox.ts";
 
 /** The most bytes of the arguments and variables of a program together. */
 export const MAX_PROGRAM_BYTES: number = 120 * 1_024;

@@ -3,8 +3,8 @@ import { PausableTimer, race } from "../../base/timers.ts";
 import type { EgressErrorCode } from "../../egress/egress-error.ts";
 import { pauseBoth } from "../../tool/wall-time.ts";
 import type { GuestMemory, MemoryLease } from "../contract/guest-memory.ts";
+import type { SandboxTask } from "../contract/sandbox.ts";
 import type { OpenCall } from "../contract/suspension.ts";
-import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";
 import type {

@@ -4,7 +4,7 @@ import { awaitTurn } from "../../base/turns.ts";
 import { boundFailure } from "../contract/failure.ts";
 import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
-import { ownerOf, type SandboxTask } from "../contract/task.ts";
+import { ownerOf, type SandboxTask } from "../contract/sandbox.ts";
 import type { ExternalResources } from "../guest-services/call-services.ts";
 import { type Artifact, callerOf, type PoolOutcome, type PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-message.ts";

@@ -11,9 +11,13 @@ import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import {
+  type Sandbox,
+  type SandboxTask,
+  type TaskObserver,
+  ToolPreparationError,
+} from "../contract/sandbox.ts";
 import { type SuspendedTask, SuspensionError, type TaskSuspension } from "../contract/suspension.ts";
-import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 import type { OpenEgress } from "../guest-services/http-service.ts";
 import { callerOf } from "../threads/pool-task.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";

@@ -1,8 +1,7 @@
 import { LruMap } from "../../base/lru-map.ts";
 import { boundFailure } from "../contract/failure.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import { ToolPreparationError } from "../contract/sandbox.ts";
-import type { TaskObserver } from "../contract/task.ts";
+import { type TaskObserver, ToolPreparationError } from "../contract/sandbox.ts";
 import type { PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET } from "../threads/thread-message.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";

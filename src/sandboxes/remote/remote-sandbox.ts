@@ -9,8 +9,7 @@ import {
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import type { Sandbox } from "../contract/sandbox.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import type { Sandbox, SandboxTask } from "../contract/sandbox.ts";
 import { EndpointSandbox } from "./endpoint/endpoint-sandbox.ts";
 import type { SecretSource } from "./endpoint/secrets.ts";
 import type { ExecutorClient } from "./executor-client/client.ts";

@@ -1,5 +1,5 @@
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
-import type { SandboxTask, TaskObserver, TurnObserver } from "../contract/task.ts";
+import type { SandboxTask, TaskObserver, TurnObserver } from "../contract/sandbox.ts";
 import type { AbandonedThreads } from "./abandoned-threads.ts";
 import { msBetween } from "./thread-table.ts";
 

@@ -4,7 +4,7 @@ import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import { ownerOf as ownerOfTask, type SandboxTask } from "../contract/task.ts";
+import { ownerOf as ownerOfTask, type SandboxTask } from "../contract/sandbox.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";
 import type { TimedRequest } from "../guest-services/service-request.ts";

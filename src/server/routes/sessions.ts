@@ -1,6 +1,7 @@
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import { FORMATS, type Format } from "../../protocols/formats.ts";
-import { parentName } from "../../sessions/calls/message-journals.ts";
+import { parentName } from "../../sessions/calls/core.ts";
+
 import { isAtLeastAsStrict, type ModeState, type SessionMode } from "../../sessions/modes/mode.ts";
 import type { Modes } from "../../sessions/modes/modes.ts";
 import type { Session } from "../../sessions/session.ts";

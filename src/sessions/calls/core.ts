@@ -73,6 +73,9 @@ export interface SessionCore {
   readonly place: ApprovalPlace;
 }
 
+/** The most characters of a call's id in a name of it. */
+const MAX_ID = 256;
+
 /** Where the session of an agent comes from: the call of another session that runs the agent. */
 export interface AgentOrigin {
   /** The session of the call. */
@@ -179,4 +182,9 @@ export interface MessageCore {
   endCall(): void;
   /** Stores the result of a call. Returns a promise, which never rejects, only if there is something to wait for. */
   store(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined;
+}
+
+/** Names the call that runs an agent, in the records and events of the agent's calls: `<session>/<call>`. */
+export function parentName({ parent, callId }: Pick<AgentOrigin, "parent" | "callId">): string {
+  return `${parent.id}/${callId.slice(0, MAX_ID)}`;
 }

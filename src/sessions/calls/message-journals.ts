@@ -4,7 +4,7 @@ import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from ".
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { CallGates } from "../durable-runtime.ts";
 import type { CallTable, Claim } from "../store/store.ts";
-import type { AgentOrigin, MessageCore, RestartableMessage } from "./core.ts";
+import type { MessageCore, RestartableMessage } from "./core.ts";
 
 /** Claims each call of a message before it runs, so that it is not run again after a restart; then records it. */
 export class RecordedCalls implements CallJournal {
@@ -153,14 +153,6 @@ export function gatedEvents(events: EventStream, gates: CallGates): EventStream 
     if (!gates.isAbandoned) events.emit(event);
   });
   return own;
-}
-
-/** The most characters of a call's id in a name of it. */
-const MAX_ID = 256;
-
-/** Names the call that runs an agent, in the records and events of the agent's calls: `<session>/<call>`. */
-export function parentName({ parent, callId }: Pick<AgentOrigin, "parent" | "callId">): string {
-  return `${parent.id}/${callId.slice(0, MAX_ID)}`;
 }
 
 /** Records calls of an agent with the call that runs it as their `parent`, except those that their own tools make. */

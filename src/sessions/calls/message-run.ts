@@ -24,7 +24,7 @@ import { stagesChanges } from "../levels.ts";
 import type { Quotas } from "../quotas.ts";
 import { type CallIdentity, identityOf } from "../store/call-identity.ts";
 import { askPerson } from "./call-confirmation.ts";
-import { CallRun } from "./call-run.ts";
+import { CallRun, type MessageCall } from "./call-run.ts";
 import type {
   MessageContext,
   MessageCore,
@@ -33,8 +33,8 @@ import type {
   TurnCore,
   UnderWay,
 } from "./core.ts";
+import { parentName } from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
-import type { MessageCall } from "./message-calls.ts";
 import {
   AgentJournal,
   agentEvents,
@@ -42,7 +42,6 @@ import {
   gatedEvents,
   LeavingEvents,
   LeavingJournal,
-  parentName,
   RecordedCalls,
 } from "./message-journals.ts";
 import { MessageSuspensions } from "./message-suspensions.ts";

@@ -9,8 +9,8 @@ import type {
   SuspendedCall,
   WaitingCall,
 } from "../../engine/call/suspension.ts";
+import type { NestedResult } from "../../sandboxes/contract/sandbox.ts";
 import { isTaken, type SuspendedTask, type SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
-import type { NestedResult } from "../../sandboxes/contract/task.ts";
 
 /** The suspended programs of one message. Those that wait when the process ends continue in the next one. */
 export class MessageSuspensions implements CallSuspensions {

@@ -7,9 +7,9 @@ import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { DurableMessage, DurableRuntime } from "../durable-runtime.ts";
 import type { CallRecord, MessageRecord, SessionStore } from "../store/store.ts";
+import { type MessageCall, storedCalls } from "./call-run.ts";
 import type { TurnCore } from "./core.ts";
 import { cancelledExecution } from "./ended-calls.ts";
-import { type MessageCall, storedCalls } from "./message-calls.ts";
 
 /** Thrown if a turn has a message of this id with other calls. */
 export class MessageConflictError extends SandgateError {

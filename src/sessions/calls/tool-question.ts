@@ -10,7 +10,7 @@ import type {
 import type { Confirmer } from "../confirmations/confirmation-broker.ts";
 import type { AskOptions } from "../confirmations/open-confirmations.ts";
 import type { MessageCore, SessionCore } from "./core.ts";
-import { parentName } from "./message-journals.ts";
+import { parentName } from "./core.ts";
 
 const CHOICES: readonly QuestionChoice[] = Object.freeze(["answer", "deny"]);
 

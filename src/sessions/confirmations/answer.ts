@@ -11,8 +11,14 @@ import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import type { RuleConditions } from "../../policy/rule/rule.ts";
 import { checkOptions } from "../../policy/rule/rule-shape.ts";
 import { answerProblem, copyAnswer, type QuestionAnswer } from "../../tool/question.ts";
-import type { ApprovalScope } from "../approvals.ts";
-import type { CallInquiry, Choice, Inquiry, QuestionInquiry, Resolution } from "./confirmation.ts";
+import type {
+  ApprovalScope,
+  CallInquiry,
+  Choice,
+  Inquiry,
+  QuestionInquiry,
+  Resolution,
+} from "./confirmation.ts";
 import type { CheckArguments, OpenConfirmation } from "./open-confirmations.ts";
 
 /** A person's answer to a confirmation. */

@@ -1,10 +1,10 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { RuleConditions } from "../../policy/rule/rule.ts";
 import type { TextSummary } from "../../rendering/text-summary.ts";
 import type { QuestionAnswer } from "../../tool/question.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
-import type { ApprovalScope } from "../approvals.ts";
 
 /** Confirmations, open and resolved: a part of a session store. */
 export interface InquiryTable {
@@ -29,6 +29,21 @@ export interface InquiryTable {
    * state is not known here, the resolved ones while the call of the message that it belongs to has begun, and not ended.
    */
   pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]>;
+}
+
+/** The calls that an approval covers, and for how long. A person chooses it when answering a confirmation. */
+export interface ApprovalScope {
+  /** Names of tools, in which `*` matches any number of characters, as in a policy. */
+  readonly tools: readonly string[];
+  /** The conditions that a call must meet, as in a policy's rule. Default: none. */
+  readonly when?: RuleConditions;
+  /**
+   * `session`: until the session is closed. `workspace`: in every session of the same principal with the same workspace,
+   * until it is revoked. A number: in this session, for so many milliseconds.
+   */
+  readonly for: "session" | "workspace" | number;
+  /** The number of calls that the approval covers; the call that was answered does not count. Default: no bound. */
+  readonly calls?: number;
 }
 
 /** How a person can answer a confirmation. `always` allows the call, and remembers the answer. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type NestedWork, WorkReport } from "../../../src/engine/work-report.ts";
-import type { TaskObserver } from "../../../src/sandboxes/contract/task.ts";
+import type { TaskObserver } from "../../../src/sandboxes/contract/sandbox.ts";
 
 function callOf(tool: string): NestedWork {
   return { tool, decision: "allowed", effect: "none" };

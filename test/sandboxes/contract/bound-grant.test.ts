@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { BoundGrant, type BoundTo } from "../../../src/sandboxes/contract/bound-grant.ts";
-import type { SandboxTask } from "../../../src/sandboxes/contract/task.ts";
+import type { SandboxTask } from "../../../src/sandboxes/contract/sandbox.ts";
 
 afterEach(() => void vi.useRealTimers());
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CallTool, SandboxTask } from "../../../src/sandboxes/contract/task.ts";
+import type { CallTool, SandboxTask } from "../../../src/sandboxes/contract/sandbox.ts";
 import { CallServices } from "../../../src/sandboxes/guest-services/call-services.ts";
 import type { ServiceRequest } from "../../../src/sandboxes/guest-services/service-request.ts";
 

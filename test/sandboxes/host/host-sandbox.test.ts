@@ -8,7 +8,7 @@ import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { BoundGrant } from "../../../src/sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/contract/outcome.ts";
-import type { SandboxTask } from "../../../src/sandboxes/contract/task.ts";
+import type { SandboxTask } from "../../../src/sandboxes/contract/sandbox.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
 import type { HostContext, HostInstance } from "../../../src/tool/implementations/implementations.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";

@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
-import { type ApprovalPlace, type ApprovalScope, Approvals } from "../../../src/sessions/approvals.ts";
+import { type ApprovalPlace, Approvals } from "../../../src/sessions/approvals.ts";
+import type { ApprovalScope } from "../../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { SESSION } from "../store/records.ts";
 

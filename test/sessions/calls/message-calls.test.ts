@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { messageCalls } from "../../../src/sessions/calls/message-calls.ts";
+import { messageCalls } from "../../../src/sessions/calls/call-run.ts";
 import { call } from "../harness.ts";
 
 function invalid(...ids: readonly string[]): readonly string[] {

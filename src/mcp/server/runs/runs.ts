@@ -6,9 +6,8 @@ import { newId } from "../../../sessions/ids.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { McpProgress } from "../../../tool/implementations/remote-implementation.ts";
 import type { McpServerOptions } from "../options.ts";
-import { FORM, MAX_FORM_CHARS } from "./forms.ts";
+import { FORM, InquiryForms, type InquiryWay, MAX_FORM_CHARS } from "./forms.ts";
 import { type ClientCapabilities, showsForms, showsPages } from "./input-requests.ts";
-import { InquiryForms, type InquiryWay } from "./inquiry-forms.ts";
 import { type InputResponses, Run } from "./run.ts";
 
 /** A call to be made for a client. */

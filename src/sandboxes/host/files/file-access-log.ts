@@ -3,7 +3,7 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { fileURLToPath } from "node:url";
 import { shownPath } from "../../../tool/tool-failure.ts";
-import type { TaskObserver } from "../../contract/task.ts";
+import type { TaskObserver } from "../../contract/sandbox.ts";
 
 /** How many files of a call are named. */
 const MAX_NAMED = 20;

@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import type { SandboxTask } from "../../contract/task.ts";
+import type { SandboxTask } from "../../contract/sandbox.ts";
 import type { GrantedFiles, Launcher } from "../launcher.ts";
 import { KILL_GRACE_MS } from "../process-limits.ts";
 import type { EarlyEndTimes, Program } from "../program.ts";

@@ -6,7 +6,7 @@ import type { ProcessImplementation } from "../../../tool/implementations/proces
 import { ToolFailure } from "../../../tool/tool-failure.ts";
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import { ownerOf as callOwnerOf, type SandboxTask } from "../../contract/task.ts";
+import { ownerOf as callOwnerOf, type SandboxTask } from "../../contract/sandbox.ts";
 import type { Cgroup, Cgroups } from "../cgroups.ts";
 import type { GrantedFiles, Launcher } from "../launcher.ts";
 import { PROCESS_DEFAULTS } from "../process-limits.ts";

@@ -1,6 +1,6 @@
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { FailedOutcome, SandboxOutcome } from "../../contract/outcome.ts";
-import type { SandboxTask } from "../../contract/task.ts";
+import type { SandboxTask } from "../../contract/sandbox.ts";
 import type { SuspendedGuest } from "../engine/suspended-guest.ts";
 import { bytesOf, type SuspendedParts, type TemplateBytes, WaitingGuest } from "./waiting-guest.ts";
 

@@ -11,8 +11,7 @@ import {
 } from "../../../tool/implementations/remote-implementation.ts";
 import type { GuestMemory, MemoryLease } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import { type Sandbox, ToolPreparationError } from "../../contract/sandbox.ts";
-import type { SandboxTask } from "../../contract/task.ts";
+import { type Sandbox, type SandboxTask, ToolPreparationError } from "../../contract/sandbox.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
 import { compileEndpoint, type Endpoint, type EndpointRequest, type EndpointTool } from "./endpoint.ts";
 import {

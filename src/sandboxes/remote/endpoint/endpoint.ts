@@ -19,7 +19,7 @@ import type {
   RemoteImplementation,
   WebImplementation,
 } from "../../../tool/implementations/remote-implementation.ts";
-import type { SandboxTask } from "../../contract/task.ts";
+import type { SandboxTask } from "../../contract/sandbox.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** An implementation behind an endpoint. */

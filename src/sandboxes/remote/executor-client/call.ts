@@ -9,7 +9,7 @@ import { type DispatchRequest, MAX_MODEL_TEXT } from "../../../remote-protocol/m
 import { changesNothing, UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { MemoryLease } from "../../contract/guest-memory.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
-import type { SandboxTask } from "../../contract/task.ts";
+import type { SandboxTask } from "../../contract/sandbox.ts";
 import type { ExecutorEndpoint, ExecutorFleet } from "./endpoint.ts";
 import type { CallExchange, ExchangeEnd } from "./exchange.ts";
 import { LostResult } from "./lost-result.ts";

@@ -9,8 +9,7 @@ import {
 } from "../../../tool/implementations/remote-implementation.ts";
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import { DEFAULT_MAX_WAIT_MS, ToolPreparationError } from "../../contract/sandbox.ts";
-import type { SandboxTask } from "../../contract/task.ts";
+import { DEFAULT_MAX_WAIT_MS, type SandboxTask, ToolPreparationError } from "../../contract/sandbox.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
 import { ExecutorCall } from "./call.ts";
 import { type CheckedCredentials, NO_CREDENTIALS } from "./credentials.ts";

@@ -2,7 +2,7 @@ import { EgressError } from "../../../egress/egress-error.ts";
 import { readShaped } from "../../../remote-protocol/bodies.ts";
 import { type StreamEvent, StreamReader } from "../../../remote-protocol/event-stream.ts";
 import type { LogLevel } from "../../../tool/streamed.ts";
-import type { TaskObserver } from "../../contract/task.ts";
+import type { TaskObserver } from "../../contract/sandbox.ts";
 import { DEFAULT_LOG_BUDGET } from "../../threads/thread-message.ts";
 
 /** How much a stream may contain before its last event. */

@@ -11,8 +11,7 @@ import {
 } from "../../../tool/implementations/remote-implementation.ts";
 import { shorten } from "../../contract/failure.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import type { Sandbox } from "../../contract/sandbox.ts";
-import type { SandboxTask, TaskObserver } from "../../contract/task.ts";
+import type { Sandbox, SandboxTask, TaskObserver } from "../../contract/sandbox.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
 
 /** The most bytes of a message of a server that the model reads. */

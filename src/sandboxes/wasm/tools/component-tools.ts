@@ -4,8 +4,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/val
 import type { WasmImplementation } from "../../../tool/implementations/implementations.ts";
 import { BoundGrant } from "../../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import { type SandboxRouter, ToolPreparationError } from "../../contract/sandbox.ts";
-import type { SandboxTask, TaskObserver } from "../../contract/task.ts";
+import {
+  type SandboxRouter,
+  type SandboxTask,
+  type TaskObserver,
+  ToolPreparationError,
+} from "../../contract/sandbox.ts";
 import { passComponentGate, readComponentBytes } from "../component/gate.ts";
 import { exportsFor } from "../component/jco/made-resources.ts";
 import { GUEST_CALL, GUEST_DESCRIBE } from "../exports/guest-interface.ts";

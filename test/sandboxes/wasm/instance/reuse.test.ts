@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../../src/json/value.ts";
 import type { ResourceUse, SandboxOutcome } from "../../../../src/sandboxes/contract/outcome.ts";
-import type { SandboxTask } from "../../../../src/sandboxes/contract/task.ts";
+import type { SandboxTask } from "../../../../src/sandboxes/contract/sandbox.ts";
 import { WasmSandbox } from "../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../../../fixtures/wasm/outside-component.ts";
 import { logKeeper, wasmTask } from "../../../fixtures/wasm/task.ts";

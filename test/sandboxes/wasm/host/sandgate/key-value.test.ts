@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type KeyValueStores, MemoryKeyValue } from "../../../../../src/key-value/key-value-store.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
-import type { SandboxTask } from "../../../../../src/sandboxes/contract/task.ts";
+import type { SandboxTask } from "../../../../../src/sandboxes/contract/sandbox.ts";
 import type { CurrentCall } from "../../../../../src/sandboxes/wasm/host/current-call.ts";
 import { keyValue } from "../../../../../src/sandboxes/wasm/host/instance-host.ts";
 import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-members.ts";
