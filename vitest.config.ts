@@ -70,6 +70,7 @@ const BOTH = named([
 /** Files that fake timers, listen to what their process does, or measure it: they need a process of their own. */
 const ALONE = named([
   "base/timers/*",
+  "cli/commands/check/check-guarded",
   "cli/config/guarded-programs",
   "engine/hung-decisions",
   "engine/mixed-load",

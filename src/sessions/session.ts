@@ -338,7 +338,7 @@ class RememberedTurns {
     return this.#turns?.has(id) === true;
   }
 
-  /** Returns a turn; `undefined` if there is none, or if it was not needed since this process began. */
+  /** Returns a turn; `undefined` if it does not exist, or was not used since this process began. */
   get(id: string): Turn | undefined {
     return this.#turns?.get(id);
   }

@@ -191,7 +191,7 @@ async function call(
   throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InternalError, message, { code });
 }
 
-/** Subscriptions of clients of 2025-11-25. The others listen with `subscriptions/listen`. */
+/** Subscriptions of clients of 2025-11-25. Later clients listen with `subscriptions/listen`. */
 function addSubscriptions(
   server: SdkServer,
   { sdk }: ExchangeParts,

@@ -36,7 +36,7 @@ export interface SandboxTask extends GrantedTask {
   readonly input: JsonValue;
   /** The arguments as canonical text, for threads and other processes. */
   readonly canonical: CanonicalJson;
-  /** The limits to enforce: those of the grant, and the sandbox's defaults for the others. */
+  /** The limits to enforce: those of the grant, completed with the sandbox's defaults. */
   readonly limits: ResourceLimits;
   readonly capabilities: Capabilities;
   /** Cancels the task. */
@@ -112,8 +112,8 @@ export interface NestedCallOptions {
   readonly number?: number | undefined;
   /** Whether an earlier process made the call: it is not made twice, and its result is retained. */
   readonly isResumed?: boolean;
-  /** Lets the caller outlive its process. Called before a person is asked; resolves also if that fails. */
-  readonly keep?: (() => Promise<void>) | undefined;
+  /** Persists the caller, so that it outlives its process. Called before a person is asked; resolves even if that fails. */
+  readonly persist?: (() => Promise<void>) | undefined;
 }
 
 /**

@@ -3,11 +3,8 @@ import { messageOf } from "../../egress/egress-error.ts";
 import { CLOCK_SKEW_S } from "../../remote-protocol/signatures/verifier.ts";
 import type { ExecutorAddress } from "../../tool/implementations/remote-implementation.ts";
 import type { Holding } from "../contract/holding.ts";
-import {
-  checkCredentials,
-  type ExecutorCredentials,
-  openConnections,
-} from "./executor-client/credentials.ts";
+import { openConnections } from "./executor-client/connections.ts";
+import { checkCredentials, type ExecutorCredentials } from "./executor-client/credentials.ts";
 
 /** Milliseconds for which a peer is waited for. */
 const TIMEOUT_MS = 3_000;

@@ -19,11 +19,11 @@ describe("docs/versions.md", () => {
     expect(text).toContain(`the packed package on Node.js ${current} and ${packedOn}`);
   });
 
-  test("names the path of the API, and where the formats of kept files are", () => {
+  test("names the path of the API, and where the formats of files are", () => {
     const paths = readFileSync("docs/openapi.yaml", "utf8").matchAll(/^ {2}(\/v\d+)\//gm);
     expect(new Set(Array.from(paths, ([, path]) => path))).toEqual(new Set(["/v1"]));
     expect(text).toContain("`/v1/`");
-    expect(text).toContain("(operations.md#files-that-are-kept)");
+    expect(text).toContain("(operations.md#files-and-their-formats)");
   });
 });
 

@@ -38,7 +38,7 @@ describe("the wall time of a call bounds loading and running together", () => {
 
   test("imports that restart the evaluation do not extend the wall time", async () => {
     const modules = Array.from({ length: 12 }, (_, i) => [`m${i}.js`, `export const n = ${i};`]);
-    const imports = modules.map(([name]) => `spin(150); await import("./template/${name}");`).join("\n");
+    const imports = modules.map(([name]) => `spin(150); await import("./${name}");`).join("\n");
     const files = {
       "tool.js": `${SPIN}\n${imports}\nexport default () => "late";`,
       ...Object.fromEntries(modules),

@@ -1,24 +1,13 @@
 import type { KeyObject, X509Certificate } from "node:crypto";
-import { lookup } from "node:dns";
-import type { LookupFunction } from "node:net";
-import type { Pool } from "undici";
-import { type ClientCertificate, openPool } from "../../../egress/connections.ts";
-import { EgressError } from "../../../egress/egress-error.ts";
+import type { ClientCertificate } from "../../../egress/connections.ts";
 import type { RequestKey } from "../../../remote-protocol/signatures/sign-request.ts";
-import type { ExecutorAddress } from "../../../tool/implementations/remote-implementation.ts";
 
 /** The TLS of connections to executors. */
-interface ClientTls {
+export interface ClientTls {
   /** The certificate authorities to trust instead of the default ones, in PEM. */
   readonly ca?: string | undefined;
   readonly clientCertificate?: ClientCertificate | undefined;
 }
-
-/** Milliseconds for opening a connection. */
-const CONNECT_TIMEOUT_MS = 5_000;
-
-/** The maximum size of a response's headers, in bytes. */
-const HEADER_BYTES = 32_768;
 
 /** How this process authenticates itself to executors. */
 export interface ExecutorCredentials {
@@ -126,30 +115,4 @@ function readKey(signingKey: KeyObject | string): KeyObject {
   }
   if (key?.type === "private" && key.asymmetricKeyType === "ed25519") return key;
   throw new TypeError("remote.signingKey must be a private Ed25519 key, or its PEM text");
-}
-
-/**
- * Opens a pool of persistent connections to an executor. The embedder chose the address, so it is not
- * restricted to public ones.
- *
- * @param allowH2 Whether HTTP/2 may be spoken over TLS. It has no upgrades. Default: `true`.
- */
-export function openConnections(
-  { origin, socketPath }: ExecutorAddress,
-  { ca, clientCertificate }: ClientTls,
-  allowH2 = true,
-): Pool {
-  const bounds = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headerBytes: HEADER_BYTES };
-  const options = { ...bounds, ca, clientCertificate, socketPath, allowH2 };
-  return openPool(origin, socketPath === undefined ? withLookupError(lookup) : undefined, options);
-}
-
-/** Makes a lookup fail with an {@link EgressError}, which distinguishes it from a failed connection. */
-function withLookupError(find: LookupFunction): LookupFunction {
-  return (hostname, options, callback) => {
-    find(hostname, options, (error, address, family) => {
-      if (error === null) callback(null, address, family);
-      else callback(new EgressError("name_not_resolved", error.message, undefined, error), address, family);
-    });
-  };
 }

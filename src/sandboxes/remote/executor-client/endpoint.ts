@@ -20,7 +20,8 @@ import {
 } from "../../../remote-protocol/http.ts";
 import { SIGNATURE_LIFETIME_MS, signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../tool/implementations/remote-implementation.ts";
-import { type CheckedCredentials, openConnections } from "./credentials.ts";
+import { openConnections } from "./connections.ts";
+import type { CheckedCredentials } from "./credentials.ts";
 import { type CallExchange, type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exchange.ts";
 import type { FrameClient } from "./frames/frame-client.ts";
 import type { AnswerStream } from "./stream.ts";

@@ -5,7 +5,8 @@ import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../../../rem
 import { FrameSeals, SealExchange } from "../../../../remote-protocol/frames/seal.ts";
 import { signRequest } from "../../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../../tool/implementations/remote-implementation.ts";
-import { type CheckedCredentials, openConnections } from "../credentials.ts";
+import { openConnections } from "../connections.ts";
+import type { CheckedCredentials } from "../credentials.ts";
 import { FrameConnection } from "./frame-connection.ts";
 
 /** How long calls go over HTTP until the next try, in ms: if the executor has no framed connections, or if opening one failed. */
