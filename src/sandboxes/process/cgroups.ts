@@ -139,7 +139,7 @@ export class Cgroup implements AsyncDisposable {
           rmdirSync(directory);
           this.#directories.delete(directory);
         } catch {
-          // The kernel has not let go of the last process yet.
+          // The kernel has not released the last process yet.
         }
     }
   }

@@ -196,7 +196,10 @@ function lengthOf(first: number): number {
   return first < 0xf0 ? 3 : 4;
 }
 
-/** Charges what arrives through the streams of one call, and reads them on only when there is room for it. */
+/**
+ * Charges the bytes that arrive through the streams of one call, and pauses reading while the memory does not
+ * suffice.
+ */
 export class MeteredOutput {
   readonly #room: MemoryLease;
   readonly #most: number;
@@ -235,7 +238,7 @@ export class MeteredOutput {
     return this.#paused.size > 0;
   }
 
-  /** What the model reads if there was no room. */
+  /** The text for the model if there was no memory. */
   get refusal(): string {
     return this.#room.refusal("the output");
   }

@@ -95,8 +95,11 @@ export interface Launched {
   readonly exited: Promise<number>;
   /** Resolves when it has exited, and everything that was written has been read. */
   readonly closed: Promise<void>;
-  /** What was written when the program began, or why it did not: {@link STARTED}, {@link NO_DIRECTORY} or {@link OUTSIDE}. */
-  readonly said: string;
+  /**
+   * The output of the start script: {@link STARTED}, or why the program did not begin, {@link NO_DIRECTORY}
+   * or {@link OUTSIDE}.
+   */
+  readonly startOutput: string;
   /** Why the program could not be started, for the operator. */
   readonly problem?: string | undefined;
   /** Whether all processes of the program have certainly ended. Known only some time after `exited`. */

@@ -96,7 +96,7 @@ export class ProcessCall {
   }
 
   get #hasBegun(): boolean {
-    return this.#launched.said.startsWith(STARTED);
+    return this.#launched.startOutput.startsWith(STARTED);
   }
 
   async #run(): Promise<SandboxOutcome> {

@@ -10,7 +10,7 @@ import type { ProgramOutput } from "./program-output.ts";
 /** Milliseconds after which a program counts as not ended although its processes were killed. */
 const END_GRACE_MS = 2_000;
 
-/** Milliseconds between two looks whether processes that were killed have ended. */
+/** Milliseconds between two checks whether killed processes have ended. */
 const POLL_MS = 5;
 
 /** Ends a launched program, and finds out whether it has ended. */
@@ -65,10 +65,10 @@ export class ProgramEnd {
   }
 }
 
-/** How often it is looked, in the time after which a program counts as idle. */
+/** Number of checks in the time after which a program counts as idle. */
 const LOOKS = 4;
 
-/** The most files that are read in one look. A program with more threads counts as active. */
+/** The most files that are read in one check. A program with more threads counts as active. */
 const MAX_READS = 2_000;
 
 /** Why a program was ended early. */
@@ -122,7 +122,7 @@ export class EarlyEnd implements Disposable {
 
   /** Changes with everything that a program does; `undefined` if that is not known, it has not begun, or waits for this process. */
   #state(): string | undefined {
-    const hasBegun = this.#launched.said.startsWith(STARTED);
+    const hasBegun = this.#launched.startOutput.startsWith(STARTED);
     if (this.#pid === undefined || !hasBegun || this.#output.isWaiting) return undefined;
     const times = processTimes(this.#pid);
     return times === undefined ? undefined : `${this.#output.bytesRead} ${times}`;
@@ -134,7 +134,7 @@ export class EarlyEnd implements Disposable {
   }
 }
 
-/** States of processes that would go on if they got a processor (R) or what they read from a disk (D): see proc_pid_stat(5). */
+/** States of processes that wait for a processor (R) or a disk (D): see proc_pid_stat(5). */
 const ACTIVE: ReadonlySet<string> = new Set(["R", "D"]);
 
 /** Whether a program was ended early. */
@@ -142,7 +142,7 @@ export function endedEarly(cause: string | undefined): cause is EarlyEndCause {
   return cause === "idle" || cause === "late";
 }
 
-/** What a program was ended for, as the model reads it. */
+/** The reason for the end of a program, for the model. */
 export function earlyEndText(cause: EarlyEndCause, { idleMs, timeoutMs = 0 }: EarlyEndTimes): string {
   if (cause === "late")
     return (

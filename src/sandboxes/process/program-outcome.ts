@@ -28,7 +28,7 @@ import type { ProgramOutput } from "./program-output.ts";
 /** The exit code for a program that was ended for its CPU time: 128 + SIGXCPU. */
 const CPU_TIME_EXCEEDED = 152;
 
-/** The message of a program that was started, when something failed here that would have shown what became of it. */
+/** The message for a started program if an internal error hides its end. */
 const LOST = "The program was started, but how it ended could not be found out";
 
 /**
@@ -109,7 +109,7 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
     ...traffic,
   };
   // Of a program that could not be ended, the sign that it began can come later.
-  const mayHaveBegun = code === undefined || launched.said.startsWith(STARTED);
+  const mayHaveBegun = code === undefined || launched.startOutput.startsWith(STARTED);
   // What a program sends through a tunnel is not known.
   const mayChange = files.isWritable || traffic !== undefined;
   const effect = mayHaveBegun && mayChange ? "unknown" : "none";
@@ -129,7 +129,7 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
     return { status: "timeout", hasBegun: false, ...base };
   if (cause !== undefined && !endedEarly(cause)) return { status: cause, ...base };
   if (cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
-  const refusal = directoryProblem(launched.said, program.cwd);
+  const refusal = directoryProblem(launched.startOutput, program.cwd);
   if (refusal !== undefined) return { ...failedStart(refusal), used, isolation };
   if (!mayHaveBegun) return { status: "unavailable", ...base, detail: launched.problem ?? output.lastLines };
   if (code === CPU_TIME_EXCEEDED && task.limits.cpuMs !== undefined)
@@ -146,7 +146,7 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
     : { ...outcomeOf(checked, effect, used), isolation };
 }
 
-/** The outcome of a call whose program was launched, when an error here hides what became of it. */
+/** The outcome of a call whose program was launched, if an internal error hides its end. */
 export function lostProgram(thrown: unknown, startedAt: number): SandboxOutcome {
   return {
     status: "failed",
@@ -161,9 +161,9 @@ export function lostProgram(thrown: unknown, startedAt: number): SandboxOutcome 
 }
 
 /** Why a program did not begin in its directory, by what the start script wrote; `undefined` if it did. */
-function directoryProblem(said: string, cwd = ""): Error | undefined {
-  if (said.startsWith(OUTSIDE)) return new WorkspaceEscapeError(cwd);
-  if (!said.startsWith(NO_DIRECTORY)) return undefined;
+function directoryProblem(output: string, cwd = ""): Error | undefined {
+  if (output.startsWith(OUTSIDE)) return new WorkspaceEscapeError(cwd);
+  if (!output.startsWith(NO_DIRECTORY)) return undefined;
   return new FileFailure("no-entry", `There is no directory '${shownPath(cwd)}'`);
 }
 
@@ -253,7 +253,7 @@ export class ProgramChanges {
     this.#observer = observer;
   }
 
-  /** Looks at the places before the program starts, if the tool asks for that. Never rejects. */
+  /** Takes a snapshot of the places before the program starts, if the tool requests that. Never rejects. */
   async begin(): Promise<void> {
     if (!this.#isWanted || this.#places.length === 0) return;
     this.#before = await this.#reported(() => DirectorySnapshot.take(this.#places));

@@ -123,7 +123,7 @@ const MAX_MESSAGE_BYTES = 2_000;
 
 type OutputTask = Pick<SandboxTask, "input" | "limits" | "observer">;
 
-/** What a program writes to its outputs, and what becomes of it: see `ProcessImplementation.output`. */
+/** Collects and converts what a program writes to its outputs: see `ProcessImplementation.output`. */
 export class ProgramOutput {
   readonly #task: OutputTask;
   readonly #tool: ProcessImplementation;
@@ -131,7 +131,7 @@ export class ProgramOutput {
   readonly #live: LiveOutput | undefined;
   readonly #metered: MeteredOutput;
   /** The end of the standard error. */
-  readonly #said = new Tail(MAX_MESSAGE_BYTES);
+  readonly #stderrTail = new Tail(MAX_MESSAGE_BYTES);
   #logLines = 0;
   #bytesRead = 0;
 
@@ -150,8 +150,8 @@ export class ProgramOutput {
   /**
    * Reads both outputs.
    *
-   * @param stop Called when they exceed the output limit, or there will be no room for them. Those of a completion are
-   *   shortened instead of exceeding their limit.
+   * @param stop Called when they exceed the output limit, or there will never be enough memory for them.
+   *   Those of a completion are shortened instead of exceeding their limit.
    */
   read(stdout: Readable, stderr: Readable, stop: (cause: "outputBytes" | "memory") => void): void {
     const collected = this.#collected;
@@ -164,7 +164,7 @@ export class ProgramOutput {
         if (!collected.add(chunk)) stop("outputBytes");
       });
     }
-    stderr.on("data", (chunk: Buffer) => this.#said.add(chunk));
+    stderr.on("data", (chunk: Buffer) => this.#stderrTail.add(chunk));
     for (const stream of [stdout, stderr])
       stream.on("data", (chunk: Buffer) => {
         this.#bytesRead += chunk.length;
@@ -233,7 +233,7 @@ export class ProgramOutput {
 
   /** The last lines of the standard error. */
   get lastLines(): string {
-    return wholeStart(this.#said.read()).toString("utf8").trim();
+    return wholeStart(this.#stderrTail.read()).toString("utf8").trim();
   }
 
   /**
@@ -259,10 +259,10 @@ export class ProgramOutput {
     return checkOutput(text, outputBytes);
   }
 
-  /** Says why a program failed, in its own words if it has any. */
+  /** Returns why a program failed: its last lines, if it wrote any. */
   #failure(code: number, note?: string): string {
-    const said = this.lastLines;
-    const message = said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
+    const lines = this.lastLines;
+    const message = lines === "" ? `The program exited with code ${code}` : shorten(lines, MAX_MESSAGE_BYTES);
     return note === undefined ? message : `${message}\n${note}`;
   }
 }

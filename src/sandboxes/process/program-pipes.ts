@@ -111,9 +111,9 @@ export class InputFile implements Disposable {
   }
 
   /**
-   * Writes the text, and closes the file here.
+   * Writes the text, and closes the file in this process.
    *
-   * @throws {Error} if there is no room for it.
+   * @throws {Error} if it is too long.
    */
   write(text: string): void {
     const bytes = Buffer.from(text);

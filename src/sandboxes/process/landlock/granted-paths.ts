@@ -37,7 +37,7 @@ export class GrantedPaths implements GrantedFiles {
 
   /**
    * @param system The paths of the system that the program may use. Hard links in them are not looked for.
-   * @param owner Who is granted them.
+   * @param owner The owner of the grant.
    * @throws {DirectoryGrantError} if one of them cannot be used at its own path.
    */
   static async open(
@@ -128,18 +128,18 @@ export class GrantedPaths implements GrantedFiles {
     this.#watch[Symbol.dispose]();
     for (const fd of this.#fds.splice(0)) closeSync(fd);
     const { launched } = this;
-    // A program that still runs could put links in the way, and something else would be removed.
+    // A program that still runs could redirect the removal with links.
     if (launched?.hasEnded !== false) await this.#removeTemporary();
     else void launched.exited.then(() => (launched.hasEnded ? this.#removeTemporary() : undefined));
   }
 
   async #removeTemporary(): Promise<void> {
-    // A program can leave directories that its user may not read. They remain.
+    // Directories that this user may not read remain.
     await rm(this.temporary, { recursive: true, force: true }).catch(() => {});
   }
 }
 
-/** What the model reads of a file of Sandgate itself. */
+/** The text for the model about a file of Sandgate itself. */
 const GUARDED_HERE =
   "Permission denied: a directory that this tool is granted has a file of Sandgate itself, which cannot be hidden from programs " +
   "here. Ask the user to grant another directory, or to install bubblewrap";
@@ -191,7 +191,7 @@ async function refuseUncovered(
 }
 
 /**
- * Finds what Node.js reads to know how to load a module: the `package.json` in the module's directory, or
+ * Finds the file that tells Node.js how to load a module: the `package.json` in the module's directory, or
  * else in the nearest one above it. Landlock cannot hide one that is outside of what is granted, and Node.js
  * ends if it exists and cannot be read.
  *

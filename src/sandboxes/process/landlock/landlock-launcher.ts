@@ -94,7 +94,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
       HOME: temporary,
       TMPDIR: temporary,
       LANG: "C.UTF-8",
-      // A configuration that is there and cannot be read would end it.
+      // It would exit if a configuration exists and cannot be read.
       GIT_CONFIG_NOSYSTEM: "1",
       ...env,
     };
@@ -129,7 +129,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  /** Starts a supervisor, which knows nothing of a call until it gets its plan. */
+  /** Starts a supervisor, which does not depend on a call until it gets its plan. */
   #startSupervisor({
     hasChannel,
     hasInput,
@@ -160,7 +160,7 @@ function limitsOf({ cpuMs, processMemoryBytes }: ResourceLimits): LaunchPlan["li
   ];
 }
 
-/** The paths of the system that every program may use, as far as they are there. */
+/** The paths of the system that every program may use, as far as they exist. */
 function systemPaths(): readonly GrantedPath[] {
   const read = [
     ...SYSTEM_DIRECTORIES,
@@ -204,7 +204,7 @@ interface Waiting {
   readonly expiry: NodeJS.Timeout;
 }
 
-/** Supervisors that wait for the next calls, whatever these are granted. Each is used for one call. */
+/** Supervisors that wait for the next calls, with any grants. Each is used for one call. */
 class SupervisorPool {
   readonly #start: () => LaunchedOnLandlock;
   readonly #ending = new Set<Promise<unknown>>();
@@ -278,7 +278,7 @@ class LaunchedOnLandlock implements Launched {
   readonly #input: InputFile | undefined;
   readonly #control: Socket;
   readonly #streams: readonly Socket[];
-  #said = "";
+  #startOutput = "";
   #isReady = false;
   #plan: LaunchPlan | undefined;
   #hasPlan = false;
@@ -306,11 +306,11 @@ class LaunchedOnLandlock implements Launched {
     void this.exited.then(() => {
       this.stdin?.destroy();
       this.#input?.[Symbol.dispose]();
-      // What one has written that waited for a call is not read any more.
+      // Output of a supervisor that still waited for a call is no longer read.
       if (this.#plan === undefined) this.discard();
     });
     started.on("data", (chunk: Buffer) => {
-      this.#said += chunk.toString("latin1");
+      this.#startOutput += chunk.toString("latin1");
     });
     this.#control = control;
     control.once("data", () => {
@@ -324,7 +324,7 @@ class LaunchedOnLandlock implements Launched {
    * Starts the program, as soon as the supervisor is ready.
    *
    * @param input The standard input, if that is a text.
-   * @throws {Error} if there is no room for the input.
+   * @throws {Error} if the input is too long.
    */
   start(plan: LaunchPlan, input: string): void {
     this.#input?.write(input);
@@ -342,8 +342,8 @@ class LaunchedOnLandlock implements Launched {
     return this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  get said(): string {
-    return this.#said;
+  get startOutput(): string {
+    return this.#startOutput;
   }
 
   /**

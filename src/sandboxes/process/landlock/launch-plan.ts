@@ -16,7 +16,10 @@ export type PathAccess = "read" | "write" | "device";
 export interface GrantedPath {
   readonly path: string;
   readonly access: PathAccess;
-  /** `device:inode` of what has been granted: nothing else may have taken its path. Default: anything, by links too. */
+  /**
+   * `device:inode` of the granted entry: another one at its path is refused. Default: any entry is accepted,
+   * also through links.
+   */
   readonly identity?: string;
 }
 
@@ -26,12 +29,12 @@ export interface LaunchPlan {
   readonly args: readonly string[];
   /** As `NAME=value`. */
   readonly env: readonly string[];
-  /** Where the program begins. One of the paths. */
+  /** The path where the program starts, one of the paths. */
   readonly directory: string;
   /** The working directory relative to that. Nothing outside it is accepted. Default: that itself. */
   readonly cwd?: string | undefined;
   readonly paths: readonly GrantedPath[];
-  /** Numbers of `setrlimit(2)`, soft and hard limits. */
+  /** Resource numbers of `setrlimit(2)`, with soft and hard limits. */
   readonly limits: readonly (readonly [resource: number, soft: number, hard: number])[];
   /** `cgroup.procs` of the cgroups that the program is in. The launcher's own memory must not count. */
   readonly cgroups: readonly string[];

@@ -196,7 +196,7 @@ export class RunningProgram implements ConfinedProgram {
   }
 
   async stop(graceMs: number = KILL_GRACE_MS): Promise<LongRunningEnd> {
-    const hasBegun = this.#launched.said.startsWith(STARTED);
+    const hasBegun = this.#launched.startOutput.startsWith(STARTED);
     if (graceMs === 0 || !hasBegun) this.#end.kill();
     else if (this.#grace === undefined) {
       this.#launched.terminate();
@@ -218,13 +218,13 @@ export class RunningProgram implements ConfinedProgram {
     for (const text of resources.files === undefined ? [] : madeTexts(await resources.files.moveAside()))
       warn(text);
     await release(resources);
-    const { said, problem } = this.#launched;
-    const hasBegun = said.startsWith(STARTED);
+    const { startOutput, problem } = this.#launched;
+    const hasBegun = startOutput.startsWith(STARTED);
     return {
       code,
       hasBegun,
       ended: code === undefined ? "told" : "confirmed",
-      ...(!hasBegun && { problem: problem ?? startProblem(said) }),
+      ...(!hasBegun && { problem: problem ?? startProblem(startOutput) }),
       ...(this.#problem !== undefined && { problem: this.#problem }),
     };
   }
@@ -239,9 +239,9 @@ async function release({ files, cgroup, network }: ProgramResources): Promise<vo
   await cgroup?.[Symbol.asyncDispose]();
 }
 
-function startProblem(said: string): string {
-  if (said.startsWith(NO_DIRECTORY)) return "its working directory does not exist";
-  if (said.startsWith(OUTSIDE)) return "its working directory is not in a directory that it was granted";
+function startProblem(output: string): string {
+  if (output.startsWith(NO_DIRECTORY)) return "its working directory does not exist";
+  if (output.startsWith(OUTSIDE)) return "its working directory is not in a directory that it was granted";
   return "the sandbox could not be made";
 }
 

@@ -274,8 +274,8 @@ class LaunchedInNamespaces implements Launched {
     void this.#start(launch);
   }
 
-  get said(): string {
-    return this.#sandbox.said;
+  get startOutput(): string {
+    return this.#sandbox.startOutput;
   }
 
   get problem(): string | undefined {

@@ -11,10 +11,10 @@ import { closeOf, exitOf, InputFile, type ProgramPipe } from "../program-pipes.t
 import { GrantedMounts } from "./granted-mounts.ts";
 import { FirstProcess, SCRIPT_FD, START_FDS } from "./start-script.ts";
 
-/** Milliseconds between two looks at the status, and whether the first process is bound to bubblewrap. */
+/** Milliseconds between two polls of the status, and of whether the first process is bound to bubblewrap. */
 const POLL_MS = 1;
 
-/** What a process of bubblewrap was started with. */
+/** The parts of a started bubblewrap process. */
 interface SandboxParts {
   readonly child: ChildProcess;
   /** The standard input of the program: a pipe, or a file for a text. */
@@ -22,8 +22,8 @@ interface SandboxParts {
   readonly stdout: Socket;
   readonly stderr: Socket;
   /**
-   * The file to which bubblewrap writes its status. It is no pipe, since bubblewrap ends if no process reads what it writes, also
-   * when this process has died, and leaves its child waiting. It is closed by the sandbox.
+   * The file to which bubblewrap writes its status. Not a pipe: if no process read it any more, for example
+   * because this one has died, bubblewrap would end and leave its child waiting. The sandbox closes it.
    */
   readonly status: number;
   /** Gets the listening socket of a sandbox with a network; then the process has a channel. Default: none. */
@@ -34,15 +34,16 @@ interface SandboxParts {
 const [OPTIONS_FD, GATE_FD] = [3, 5];
 
 /**
- * A process of bubblewrap that makes the namespaces of a sandbox, and then waits. The program is not known to it until
- * {@link start}, which is called at most once. If this process ends before, the script's end does, and the shell exits.
+ * A process of bubblewrap that makes the namespaces of a sandbox, and then waits. It does not depend on the
+ * program until {@link start}, which is called at most once. If this process ends before, the script's end
+ * does, and the shell exits.
  */
 export class PreparedSandbox {
   /** Absent if the input is a text: see {@link start}. */
   readonly stdin: Socket | undefined;
   readonly stdout: Socket;
   readonly stderr: Socket;
-  /** The other end of the program's descriptor 3. Absent if it was not asked for. */
+  /** The other end of the program's descriptor 3. Absent unless it was requested. */
   readonly channel: Socket | undefined;
   /** Bubblewrap's exit code, which is that of the program; -1 if it was killed or could not be started. */
   readonly exited: Promise<number>;
@@ -58,7 +59,7 @@ export class PreparedSandbox {
   readonly #listener: ProxyListener | undefined;
   /** Resolves when the start script waits for its text. */
   readonly #ready: Promise<void>;
-  #said = "";
+  #startOutput = "";
   #hasStarted = false;
   #hasExited = false;
 
@@ -83,22 +84,22 @@ export class PreparedSandbox {
       this.#hasExited = true;
       this.stdin?.destroy();
       this.#input?.[Symbol.dispose]();
-      // What one has written that waited for a call is not read any more.
+      // Output of a sandbox that still waited for a call is no longer read.
       if (!this.#hasStarted) this.#destroyStreams();
     });
     this.closed = closeOf(child, stdout, stderr);
     this.first = this.#readFirst(status);
     this.#ready = new Promise((resolve) => {
       script.on("data", (chunk: Buffer) => {
-        this.#said += chunk.toString("latin1");
+        this.#startOutput += chunk.toString("latin1");
         resolve();
       });
     });
   }
 
   /** What the start script has written: a line when it waits for its text, then one of those of `start-script.ts`. */
-  get said(): string {
-    return this.#said.slice(1);
+  get startOutput(): string {
+    return this.#startOutput.slice(1);
   }
 
   get hasExited(): boolean {
@@ -194,7 +195,7 @@ interface Waiting {
   readonly sandbox: PreparedSandbox;
   /** See {@link GrantedMounts.identity}. */
   readonly identity: string;
-  /** Kept open, so that nothing else gets the numbers of what was removed before it was mounted. */
+  /** Open, so that the inodes of entries that are removed before they are mounted are not reused. */
   readonly mounts: GrantedMounts;
   readonly expiry: NodeJS.Timeout;
 }
@@ -229,10 +230,10 @@ export class SandboxPool {
   /**
    * Makes a sandbox for the next call with this grant, in a later turn of the event loop. Never rejects.
    *
-   * @param owner Who is granted them.
+   * @param owner The owner of the grant.
    */
   async prepare(grants: readonly FsGrant[], owner: QueueOwner): Promise<void> {
-    // Others would end those that wait.
+    // More of them would evict waiting ones.
     if (this.#preparing >= MOST) return;
     this.#preparing++;
     let mounts: GrantedMounts | undefined;
@@ -244,7 +245,7 @@ export class SandboxPool {
       if (mounts.canWait && !this.#closed) this.#add(this.#make(mounts), mounts);
       else mounts[Symbol.dispose]();
     } catch {
-      // The next call with the grant fails in the same way, and says why.
+      // The next call with the grant fails in the same way, and reports the reason.
       mounts?.[Symbol.dispose]();
     } finally {
       this.#preparing--;
@@ -287,7 +288,10 @@ export class SandboxPool {
   }
 }
 
-/** Reads the beginning of a file, whatever the position is that the descriptor shares with another process. */
+/**
+ * Reads the beginning of a file, independently of the position that the descriptor shares with another
+ * process.
+ */
 function readStart(fd: number): string {
   const bytes = Buffer.alloc(MAX_STATUS_BYTES);
   return bytes.toString("latin1", 0, readSync(fd, bytes, 0, MAX_STATUS_BYTES, 0));

@@ -5,8 +5,8 @@ import { NO_DIRECTORY, OUTSIDE, STARTED } from "../launcher.ts";
 import type { Program } from "../program.ts";
 
 /**
- * The first process of a sandbox's pid namespace, by its number on this machine. The kernel kills all processes of the
- * namespace before it lets go of this one.
+ * The first process of a sandbox's pid namespace, by its number on this machine. The kernel kills all
+ * processes of the namespace before it releases this one.
  */
 export class FirstProcess {
   readonly pid: number;

@@ -185,8 +185,8 @@ export class PersistentShell {
   }
 
   /**
-   * Whether processes go on that a command has started in the background; also if it cannot be found out. The shell is the only
-   * child of the process with which all end.
+   * Whether background processes of a command may still run; `true` if that cannot be determined. The shell
+   * is the only child of the process with which all end.
    */
   async hasBackground(): Promise<boolean> {
     const pid = await this.launched.pid;

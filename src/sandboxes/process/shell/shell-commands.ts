@@ -15,7 +15,7 @@ import { failedStart, lostProgram, ProgramChanges, unavailableStart } from "../p
 import { PersistentShell } from "./persistent-shell.ts";
 import { ShellCall } from "./shell-call.ts";
 
-/** Whose shell it is. */
+/** The owner of a shell. */
 interface ShellOwner {
   readonly principal: string | undefined;
   readonly sessionId: string;
@@ -43,7 +43,7 @@ interface ShellTerms {
 export interface ShellCommand {
   readonly task: SandboxTask;
   readonly tool: ProcessImplementation;
-  /** What would run it without a persistent shell. */
+  /** The program that would run it without a persistent shell. */
   readonly program: Program;
   readonly command: string;
   /** When the shell is ended early. */
@@ -59,7 +59,7 @@ export class ShellCommands {
 
   /**
    * @param idleMs Milliseconds after the last command of a shell until it is ended.
-   * @param memory Where outputs have to have room.
+   * @param memory The budget for outputs.
    */
   constructor(launcher: Launcher, idleMs: number, memory: GuestMemory) {
     this.#memory = memory;
@@ -67,7 +67,7 @@ export class ShellCommands {
     this.#shells = new PersistentShells(idleMs);
   }
 
-  /** Runs a command, after those that came before it in the same shell. Never rejects. */
+  /** Runs a command after the earlier ones of the same shell. Never rejects. */
   async run(asked: ShellCommand, cgroups: Cgroups): Promise<SandboxOutcome> {
     const { task } = asked;
     const { signal } = task;
@@ -156,8 +156,8 @@ export class ShellCommands {
   }
 
   /**
-   * Has a watch see what processes in the background make until the next command, or ends them with their shell: the
-   * command may have removed its directories. Never rejects, since the command has run.
+   * Watches what background processes create until the next command, or ends them with their shell, whose
+   * directories the command may have removed. Never rejects, since the command has run.
    */
   async #watchBetween(task: SandboxTask, place: ShellPlace): Promise<void> {
     const shell = place.current?.shell;
@@ -209,7 +209,7 @@ export class ShellCommands {
   }
 }
 
-/** Memory that ran out between two commands is no matter of the second one. */
+/** Ignores that memory ran out between two commands. */
 function isUsable(shell: PersistentShell): boolean {
   return !shell.isOver && shell.cgroup?.ranOutOfMemory !== true;
 }
@@ -241,15 +241,15 @@ function unavailable(detail: string): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
 }
 
-/** The most shells, and of one principal. */
+/** Maximum number of shells, in all and of one principal. */
 const MAX_SHELLS = 32;
 
 const MAX_OF_PRINCIPAL = 4;
 
 interface Slot extends ShellPlace {
-  /** Calls that have their turn or wait for it. */
+  /** The number of calls that run or wait for their turn. */
   calls: number;
-  /** Resolves when all of them have had it. */
+  /** Resolves when all of them have ended. */
   turns: Promise<void>;
   idle: NodeJS.Timeout | undefined;
   /** Whether its session has ended. */
@@ -258,7 +258,7 @@ interface Slot extends ShellPlace {
 
 /** The persistent shells of a sandbox, one for each owner. */
 class PersistentShells {
-  /** Those whose last command ended first come first. */
+  /** In the order in which their last commands ended. */
   readonly #slots = new Map<string, Slot>();
   readonly #ending = new Set<Promise<unknown>>();
   readonly #idleMs: number;
@@ -271,9 +271,9 @@ class PersistentShells {
   /**
    * Waits for the turn of a call, and runs it.
    *
-   * @param waiting Returns a promise that settles when the call has its turn, or has waited long enough; the latter resolves to
-   *   an outcome.
-   * @param run Has the place to itself until it settles.
+   * @param waiting Returns a promise that settles when the call has its turn, or has waited long enough; the
+   *   latter resolves to an outcome.
+   * @param run Has exclusive use of the place until it settles.
    */
   async inTurn<Outcome>(
     owner: ShellOwner,

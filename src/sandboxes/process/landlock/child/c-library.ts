@@ -83,7 +83,7 @@ export const addressOf = (buffer: Buffer): bigint => getRawPointer(buffer);
  * Waits for input on descriptors.
  *
  * @param timeoutMs -1: without end.
- * @returns Whether each of them is readable or closed. None is if a signal arrived.
+ * @returns Whether each of them is readable or closed. All are `false` if a signal arrived.
  */
 export function poll(fds: readonly number[], timeoutMs: number): readonly boolean[] {
   const polled = Buffer.alloc(8 * Math.max(fds.length, 1));
@@ -98,14 +98,14 @@ export function poll(fds: readonly number[], timeoutMs: number): readonly boolea
 /** WNOHANG | __WALL: also children that were cloned with another signal than SIGCHLD. */
 const ANY_ENDED = 1 | 0x4000_0000;
 
-/** Takes the exit status of a child that has ended. Returns `undefined` if there are no children any more. */
+/** Reaps a child that has ended. Returns `undefined` if there are no more children. */
 export function reapChild(): { readonly pid: number; readonly status: number } | undefined {
   const status = Buffer.alloc(4);
   const pid = functions.waitpid(-1, addressOf(status), ANY_ENDED);
   return pid < 0 ? undefined : { pid, status: status.readInt32LE() };
 }
 
-/** Gives all signals the action that they have by default. Node.js ignores SIGPIPE, which a program would inherit. */
+/** Resets all signals to their default actions. Node.js ignores SIGPIPE, which a program would inherit. */
 export function resetSignals(): void {
   for (let signal = 1; signal <= 64; signal++) functions.signal(signal, 0n);
   const none = Buffer.alloc(8);
@@ -145,7 +145,7 @@ const ENOENT = 2;
 
 /** This process could not become the program. */
 export class ExecutionError extends Error {
-  /** As a shell has it: 127 if there is no such program, and otherwise 126. */
+  /** As in a shell: 127 if the program does not exist, otherwise 126. */
   readonly exitCode: 126 | 127;
 
   constructor(message: string, isMissing: boolean) {
@@ -154,7 +154,10 @@ export class ExecutionError extends Error {
   }
 }
 
-/** Ends this process at once. `process.exit` needs system calls that a filter may refuse by now, and would abort. */
+/**
+ * Ends this process immediately. `process.exit` needs system calls that a filter may refuse by now, and would
+ * abort.
+ */
 export function exitNow(code: number): never {
   systemCall("exit_group", code);
   throw new Error("exit_group failed");

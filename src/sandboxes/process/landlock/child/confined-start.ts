@@ -42,7 +42,7 @@ const CHANNEL_FD = 5;
 /** The descriptor of a program's channel. */
 const PROGRAM_CHANNEL_FD = 3;
 
-/** Its standard streams, which a program can open again by names such as `/dev/stderr`. */
+/** Its standard streams, which a program can reopen by names such as `/dev/stderr`. */
 const STREAMS = [0, 1, 2].map((fd) => ({ path: fdPath(fd), access: "device" }) as const);
 
 const PR_SET_PDEATHSIG = 1;
@@ -57,7 +57,7 @@ try {
   succeed("PR_SET_PDEATHSIG", prctl(PR_SET_PDEATHSIG, SIGKILL));
   if (process.ppid !== supervisor) throw new Error("the supervisor has ended");
   succeed("close_range", systemCall("close_range", 3, 0xffff_ffff, CLOSE_ON_EXEC));
-  // Node.js has it close these.
+  // Node.js makes the kernel close these.
   for (const fd of [0, 1, 2]) succeed("fcntl", systemCall("fcntl", fd, F_SETFD, 0));
   if (!plan.hasInput) succeed("dup3", systemCall("dup3", openSync("/dev/null", "r"), 0, 0));
   // The copy is open in the program. The plan has been read.
@@ -80,7 +80,7 @@ try {
   exitNow(error instanceof ExecutionError ? error.exitCode : 127);
 }
 
-/** Enters a directory below an open one. If it is missing or elsewhere, says so and exits. */
+/** Enters a directory below an open one. If it is missing or elsewhere, reports that and exits. */
 function enter(path: string, root: number): void {
   const entered = openDirectory(path);
   const [at, within] = [entered, root].map((fd) => readlinkSync(fdPath(fd))) as [string, string];
@@ -123,7 +123,7 @@ function dropPrivileges(): void {
   succeed("no_new_privs", prctl(PR_SET_NO_NEW_PRIVS, 1));
   // Fails for users without keyrings, for example because the kernel does not support them.
   systemCall("keyctl", KEYCTL_JOIN_SESSION_KEYRING, 0);
-  // These fail for users who have no capabilities to give up.
+  // These fail for users without capabilities.
   systemCall("setgroups", 0, 0);
   for (let capability = 0; capability < 64; capability++) prctl(PR_CAPBSET_DROP, capability);
   prctl(PR_SET_SECUREBITS, LOCKED_BITS);

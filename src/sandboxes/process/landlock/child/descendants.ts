@@ -3,12 +3,12 @@ import { systemCall } from "./c-library.ts";
 
 const SIGKILL = 9;
 
-/** How often the children are read after all processes were. */
+/** How often the children are read after all processes have been read. */
 const ROUNDS = 200;
 
 /**
- * Sends SIGKILL to all processes below this one, which must be a subreaper and reap nothing meanwhile. Those that begin
- * meanwhile are left for the next time.
+ * Sends SIGKILL to all processes below this one, which must be a subreaper and reap nothing meanwhile.
+ * Processes that start meanwhile are left for the next call.
  */
 export function killDescendants(): void {
   const all = new Map<number, Found>();
@@ -28,7 +28,7 @@ function killChildren(): void {
   for (let round = 0; round < ROUNDS; round++) {
     for (const pid of children()) {
       try {
-        // It is not reaped yet, so that no other process has the number.
+        // It is not reaped yet, so that its id is not reused.
         process.kill(pid, SIGKILL);
       } catch {
         // It has changed its user.
@@ -37,7 +37,7 @@ function killChildren(): void {
   }
 }
 
-/** The numbers of the children of this thread, also of those that have ended (proc_tid_children(5)). */
+/** The ids of the children of this thread, including ended ones (proc_tid_children(5)). */
 function children(): readonly number[] {
   try {
     const text = readFileSync(`/proc/self/task/${process.pid}/children`, "latin1");
@@ -75,7 +75,7 @@ function isDescendant({ parent }: Found, all: ReadonlyMap<number, Found>): boole
   return false;
 }
 
-/** The number could belong to another process by now: the descriptor cannot. */
+/** The id may have been reused by now, unlike the descriptor. */
 function kill({ pid, startedAt }: Found): void {
   const fd = systemCall("pidfd_open", pid, 0);
   if (fd < 0) return;

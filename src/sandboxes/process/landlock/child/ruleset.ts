@@ -50,10 +50,10 @@ export function landlockVersion(): number {
 }
 
 /**
- * Confines this thread for good, with the processes that it starts or becomes: to these paths, without TCP, and without
- * signals or abstract unix sockets of processes outside.
+ * Irrevocably confines this thread, and the processes that it starts or becomes: to these paths, without TCP,
+ * and without signals or abstract unix sockets of processes outside.
  *
- * @throws {Error} if a path is not what has been granted, or the kernel refuses.
+ * @throws {Error} if a path is not the one that was granted, or the kernel refuses.
  */
 export function confine(paths: readonly GrantedPath[]): void {
   const attributes = Buffer.alloc(24);

@@ -19,11 +19,11 @@ const STARTED_FD = 4;
 const CHANNEL_FD = 5;
 const PR_SET_CHILD_SUBREAPER = 36;
 
-/** Milliseconds between two looks for children that have ended, unless a signal comes, and for processes to kill. */
+/** Milliseconds between two checks for ended children, unless a signal arrives, and for processes to kill. */
 const REAP_MS = 1_000;
 const KILL_MS = 2;
 
-/** Reads the plan. Exits if the other side is gone, or has already said that the program must end. */
+/** Reads the plan. Exits if the other side is gone, or has already requested the end of the program. */
 function readPlan(): string {
   const chunks: Buffer[] = [];
   for (;;) {
@@ -38,7 +38,7 @@ function readPlan(): string {
   }
 }
 
-/** A file in memory, as a pipe could not take a plan of any length. */
+/** A file in memory, since a pipe has a limited capacity. */
 function fileWith(text: string): number {
   const name = Buffer.from("plan\0");
   const fd = succeed("memfd_create", systemCall("memfd_create", addressOf(name), 0));
@@ -73,7 +73,7 @@ for (let hasChildren = true; hasChildren; ) {
   const fds = [...(isConnected ? [CONTROL_FD] : []), ...(code === undefined ? [program] : [])];
   const ready = poll(fds, isEnding ? KILL_MS : REAP_MS);
   if (isConnected && ready[0]) readControl();
-  // Its number cannot be given to another process before it is reaped, nor can that of its group.
+  // Neither its id nor that of its group is reused before it is reaped.
   if (code === undefined && ready[fds.length - 1]) isEnding = true;
   if (isEnding) {
     if (code === undefined) signalGroup("SIGKILL");

@@ -65,13 +65,13 @@ export function guard(descendants?: Descendants): void {
   control.on("close", orphaned).on("end", orphaned);
 }
 
-/** @returns Obeys letters. */
+/** @returns a function that carries out commands, each of which is a letter. */
 function start(
   { command, args, env, cwd, hasChannel }: GuardedProgram,
   control: Socket,
   descendants: Descendants | undefined,
 ): (letters: string) => void {
-  const report = (said: GuardReport): void => void control.write(`${JSON.stringify(said)}\n`);
+  const report = (message: GuardReport): void => void control.write(`${JSON.stringify(message)}\n`);
   const child = spawn(command, [...args], {
     env: { ...env },
     cwd,
