@@ -5,7 +5,7 @@ import { findQemuFiles } from "./qemu/qemu-files.ts";
 export type MicrovmAvailability =
   | {
       readonly available: true;
-      /** What QEMU says about its version. */
+      /** The version that QEMU reports. */
       readonly qemu: string;
       /** The file of the machines' kernel. */
       readonly kernel: string;
@@ -16,12 +16,12 @@ export type MicrovmAvailability =
     }
   | {
       readonly available: false;
-      /** What is missing, and what to install. */
+      /** The missing parts, and how to install them. */
       readonly reason: string;
     };
 
 /**
- * Finds out whether virtual machines can run here. Starts none.
+ * Finds out whether virtual machines can run here, without starting one.
  *
  * @param options `kernel` as in `MicrovmOptions`.
  */

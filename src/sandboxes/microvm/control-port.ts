@@ -15,7 +15,7 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** The command of a program that a machine starts. */
 export interface ProgramStart {
-  /** Stands in the line that says how the program ended. */
+  /** Marks the line that reports how the program ended. */
   readonly token: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -25,7 +25,7 @@ export interface ProgramStart {
 }
 
 /**
- * Returns the message with which a call begins: what `MESSAGE` has, with fresh random bytes and the time.
+ * Returns the message with which a call begins: the parts of `MESSAGE`, with fresh random bytes and the time.
  *
  * @throws {Error} if the program's arguments and environment are too long, or cannot be passed on.
  */
@@ -106,8 +106,9 @@ const MAX_BYTES = 4_096;
 /**
  * Waits for a line on the control port of a machine.
  *
- * @param read Returns what the line says; `undefined` if it is another line, which is ignored.
- * @returns what it says; `undefined` if the machine sends 4 KiB without it. Does not settle if the machine ends.
+ * @param read Parses a line; returns `undefined` for a line to ignore.
+ * @returns the result of `read`; `undefined` if the machine sends 4 KiB without such a line. Does not settle
+ *   if the machine ends.
  */
 export function awaitLine<T>(
   control: Readable,

@@ -37,9 +37,9 @@ export class MachineMemory {
   /**
    * Waits for memory.
    *
-   * @param owner For whom. Default: it is not known.
+   * @param owner The owner of the machine. Default: unknown.
    * @returns whether it was taken: not if the signal was aborted before.
-   * @throws {Error} if there will never be as much.
+   * @throws {Error} if there will never be enough.
    */
   async take(bytes: number, signal: AbortSignal, owner: QueueOwner = {}): Promise<boolean> {
     if (bytes > this.#total) throw new Error(`a virtual machine needs ${bytes} bytes of memory`);
@@ -100,9 +100,9 @@ export class MachinePool {
   readonly #memory: MachineMemory;
   /** By image and memory. */
   readonly #saved = new Map<string, Promise<SavedMachine>>();
-  /** In the order in which they were started, with those that are not ready yet. */
+  /** In the order of their start, including those that are not ready yet. */
   readonly #waiting = new Map<Machine, { readonly saved: SavedMachine; isReady: boolean }>();
-  /** Of machines that were killed while they waited. */
+  /** The ends of machines that were killed while they waited. */
   readonly #ending = new Set<Promise<unknown>>();
   #closed = false;
 
@@ -115,7 +115,7 @@ export class MachinePool {
   /**
    * Saves a machine of the image, unless that has been done.
    *
-   * @param toolBytes What the tool may use of its memory.
+   * @param toolBytes The memory that the tool may use.
    * @throws {Error} if that is not possible. The message is for operators; the next call tries again.
    */
   save(image: string, toolBytes: number): Promise<SavedMachine> {
@@ -129,7 +129,7 @@ export class MachinePool {
     return saving;
   }
 
-  /** Refuses what could never run before it is booted. */
+  /** Refuses, before it is booted, a machine that could never run. */
   async #checkMemory(toolBytes: number): Promise<void> {
     const bytes = machineBytes(toolBytes, 0);
     if (bytes <= this.#bounds.memoryBytes) return;
@@ -205,7 +205,7 @@ export class MachinePool {
     await Promise.all([this.#backend.close(), ...this.#ending]);
   }
 
-  /** Ends a machine that waits. No call gets it any more. */
+  /** Ends a waiting machine, so that no call gets it. */
   #discard(machine: Machine): void {
     this.#waiting.delete(machine);
     // Its end can be waited for.
@@ -215,7 +215,7 @@ export class MachinePool {
     this.#ending.add(ended);
   }
 
-  /** Starts a machine for whose memory there is room. It is given back when the machine is gone. */
+  /** Starts a machine whose memory was taken. The memory is released when the machine is gone. */
   #restore(saved: SavedMachine): Machine {
     try {
       const machine = saved.restore();
@@ -232,8 +232,9 @@ export class MachinePool {
 }
 
 /**
- * Has a machine run a program of Sandgate, and prepare for a call again: QEMU translates the code of a machine when it first
- * runs. The program has the control group of the tool: the most memory of a call that follows is at least its 0.5 MiB.
+ * Warms up a machine: it runs a program of Sandgate, and prepares for a call again, since QEMU translates
+ * code when it first runs. The program has the control group of the tool: the most memory of a call that
+ * follows is at least its 0.5 MiB.
  *
  * @returns whether it is ready for a call. Does not settle if the machine ends.
  */
@@ -248,11 +249,11 @@ export async function rehearse({ control, input, output, errors }: Machine): Pro
   return (await outputs).every((isOne) => isOne);
 }
 
-/** Reads what the rehearsal writes to a stream. Returns whether it was one byte, as it should. */
+/** Reads what the warm-up writes to a stream. Returns whether it was one byte, as expected. */
 function takeByte(stream: Readable): Promise<boolean> {
   return new Promise((resolve) => {
     stream.once("data", (chunk: Buffer) => {
-      // The next call reads on.
+      // The next call continues to read.
       stream.pause();
       resolve(chunk.length === 1);
     });

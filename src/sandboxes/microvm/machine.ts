@@ -8,15 +8,15 @@ export interface MachineEnd {
    * - `killed`: it was killed, by this process or another
    */
   readonly cause: "stopped" | "failed" | "killed";
-  /** What the program that runs the machine wrote to its standard error, for operators. */
-  readonly said: string;
+  /** The standard error of the program that runs the machine, for operators. */
+  readonly errors: string;
 }
 
 /** A running machine: its ports, and its end. Everything that comes from a port is untrusted. */
 export interface Machine {
   /** Gets the message with which a call begins, and sends lines about the command. */
   readonly control: Duplex;
-  /** The command's standard input, when it is ended, is at its end. */
+  /** The command's standard input. Ending the stream closes it. */
   readonly input: Duplex;
   /** The command's standard output. */
   readonly output: Duplex;
@@ -24,7 +24,7 @@ export interface Machine {
   readonly errors: Duplex;
   /** Settles when the machine is gone, and everything that it wrote has been read. Never rejects. */
   readonly ended: Promise<MachineEnd>;
-  /** Ends the machine at once. */
+  /** Ends the machine immediately. */
   kill(): void;
   /** Sets whether the machine keeps this process running. */
   keepAlive(keeps: boolean): void;
@@ -44,7 +44,7 @@ export interface MachineBackend {
    * Boots and saves a machine, unless that has been done.
    *
    * @param image The directory of its files.
-   * @param toolBytes What the tool may use of the machine's memory.
+   * @param toolBytes The part of the machine's memory that the tool may use.
    * @throws {Error} if it cannot be booted. The message is for operators.
    */
   save(image: string, toolBytes: number): Promise<SavedMachine>;

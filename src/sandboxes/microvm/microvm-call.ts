@@ -30,7 +30,7 @@ const END_GRACE_MS = 5_000;
 /** The most bytes of a failure's message: the end of what the program wrote to its standard error. */
 const MAX_MESSAGE_BYTES = 2_000;
 
-/** The message when something failed here that would have shown what became of the program. */
+/** The message if an internal error hides the end of the program. */
 const LOST = "The program was started, but how it ended could not be found out";
 
 const TOKEN_BYTES = 16;
@@ -53,8 +53,8 @@ export class MicrovmCall {
   readonly #killed = Promise.withResolvers<void>();
 
   /**
-   * @param memory Where its output has to have room.
-   * @throws {Error} if the program cannot be started like this.
+   * @param memory The budget for its output.
+   * @throws {Error} if the program cannot be started with these arguments.
    */
   constructor(task: SandboxTask, program: MicrovmImplementation, machine: Machine, memory: GuestMemory) {
     const { limits, capabilities, canonical } = task;
@@ -103,7 +103,7 @@ export class MicrovmCall {
     const lines = new LineReader((line) => this.#log(line));
     errors.on("data", (chunk: Buffer) => lines.add(chunk));
     errors.on("end", () => lines.end());
-    // A rehearsal paused them.
+    // The warm-up paused them.
     for (const stream of [output, errors]) stream.resume();
   }
 
@@ -165,7 +165,7 @@ export class MicrovmCall {
     return outcomeOf(checkOutput(text, this.#outputLimit), "none", used);
   }
 
-  /** An error here hides what became of the program. */
+  /** An internal error hides the end of the program. */
   #lost(error: unknown): SandboxOutcome {
     this.#kill();
     const used = { wallTimeMs: performance.now() - this.#startedAt };
@@ -178,13 +178,13 @@ export class MicrovmCall {
     base: { readonly effect: "none"; readonly used: ResourceUse },
   ): SandboxOutcome {
     const hasBegun = this.#output.bytes > 0 || this.#logLines > 0;
-    if (end?.cause === "failed" && !hasBegun) return { status: "unavailable", ...base, detail: end.said };
+    if (end?.cause === "failed" && !hasBegun) return { status: "unavailable", ...base, detail: end.errors };
     return { status: "failed", message: "The program's virtual machine stopped", ...base };
   }
 
   #failure(code: number): string {
-    const said = this.#lastLines.trim();
-    return said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
+    const lines = this.#lastLines.trim();
+    return lines === "" ? `The program exited with code ${code}` : shorten(lines, MAX_MESSAGE_BYTES);
   }
 }
 

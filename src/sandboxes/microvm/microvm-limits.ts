@@ -19,10 +19,13 @@ export const MICROVM_LIMITS: readonly LimitName[] = Object.keys(MICROVM_DEFAULTS
 /** The most memory of a machine. A tool with a higher limit cannot use all of it. */
 const MOST_BYTES = 4_096 * MIB;
 
-/** What the machine's kernel and its processes take. */
+/** Bytes that the machine's kernel and its processes take. */
 const KERNEL_BYTES = 48 * MIB;
 
-/** What a tool can use of its machine at least: its limit as a power of two, so that few different machines are saved. */
+/**
+ * The memory of a machine that a tool can use at least: its limit as a power of two, so that few different
+ * machines are saved.
+ */
 export function toolMemory(limit: number): number {
   return powerOfTwo(MICROVM_DEFAULTS.memoryBytes, limit);
 }

@@ -168,7 +168,7 @@ export interface MicrovmOptions {
 }
 
 /**
- * Opens the sandbox `microvm`. Nothing is looked for or started before the first tool is prepared.
+ * Opens the sandbox `microvm`. Looks for nothing and starts nothing before the first tool is prepared.
  *
  * @param maxWaitMs How long a call waits for the memory of its machine, in ms.
  * @param memory Where outputs have to have room. Default: one of its own.

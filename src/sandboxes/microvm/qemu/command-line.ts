@@ -7,11 +7,13 @@ export type Accelerator = "kvm" | "tcg";
 export const FIRST_PORT_FD = 3;
 export const PORTS = 4;
 
-/** Of a machine that boots: the kernel's console, and QEMU's monitor. */
+/** The descriptors of a booting machine: the kernel's console, and QEMU's monitor. */
 export const CONSOLE_FD = 7;
 export const MONITOR_FD = 8;
 
-/** Of a machine that is restored: the saved state; QEMU's monitor; the saved memory if it is mapped. */
+/**
+ * The descriptors of a restored machine: the saved state; QEMU's monitor; the saved memory if it is mapped.
+ */
 export const STATE_FD = 7;
 export const RESTORE_MONITOR_FD = 8;
 const MEMORY_FD = 9;
@@ -44,7 +46,7 @@ const KERNEL_OPTIONS = [
   "init_on_free=1",
 ];
 
-/** What a machine consists of; the same when it boots and when it is restored. */
+/** The devices of a machine; the same when it boots and when it is restored. */
 export function machineOptions(memoryBytes: number, accelerator: Accelerator): readonly string[] {
   return [
     "-M",

@@ -32,7 +32,7 @@ const ISOLATION = [
   "/dev",
 ];
 
-/** The processes of the sandbox, which has numbers of its own for them. Nothing there can be written to. */
+/** The processes of the sandbox, which has a PID namespace. Nothing there can be written to. */
 const PROC = ["--proc", "/proc", "--remount-ro", "/proc"];
 
 /** A program with its arguments. */
@@ -54,8 +54,8 @@ export interface VisibleFiles {
 }
 
 /**
- * Has QEMU run without the network, other processes, and files that it does not need: a guest that takes over QEMU is
- * confined nevertheless. QEMU also has its own seccomp filter, with or without this.
+ * Runs QEMU without the network, other processes, and files that it does not need, so that a guest that takes
+ * over QEMU is still confined. QEMU also has its own seccomp filter, with or without this.
  */
 export class Confinement {
   /** Whether bubblewrap confines QEMU. */

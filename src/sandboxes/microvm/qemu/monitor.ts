@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** Milliseconds between two questions whether the state has been saved. */
+/** Milliseconds between two polls whether the state has been saved. */
 const POLL_MS = 20;
 
-/** Bytes per second with which a state is saved: as many as there can be. */
+/** The bandwidth for saving a state, in bytes per second: the maximum. */
 const BANDWIDTH = 100_000_000_000;
 
 /** The longest line that the monitor sends, in UTF-16 code units. */
@@ -12,15 +12,15 @@ const MAX_LINE = 1_024 * 1_024;
 
 type Reply = { readonly return?: unknown; readonly error?: { readonly desc?: string } };
 
-/** Has QEMU leave out of the state the memory that is in a file: without it, a state has all memory. */
+/** Makes QEMU leave memory that is in a file out of the state. By default, a state contains all memory. */
 const WITHOUT_FILES = {
   execute: "migrate-set-capabilities",
   arguments: { capabilities: [{ capability: "x-ignore-shared", state: true }] },
 };
 
 /**
- * Has a QEMU process that waits for a state load it, and start the machine. Nothing that the process answers is read: a
- * machine may have taken it over.
+ * Makes a waiting QEMU process load a state, and start the machine. Its answers are not read, since a machine
+ * may have taken the process over.
  *
  * @param descriptor The number that the state has in that process.
  */
@@ -51,7 +51,7 @@ export class Monitor {
   }
 
   /**
-   * Sends the state of the machine to a unix socket. The machine stops, and goes on when it is restored.
+   * Sends the state of the machine to a unix socket. The machine stops, and continues when it is restored.
    *
    * @param memory Whether the state includes memory that is in a file.
    * @throws {Error} if QEMU ends or cannot save it.

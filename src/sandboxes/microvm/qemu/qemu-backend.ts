@@ -28,7 +28,7 @@ import { findQemuFiles, type QemuFiles } from "./qemu-files.ts";
 import { type Boot, bootAndSave, devicesOf, QemuMachine } from "./qemu-machine.ts";
 import { StateCache } from "./state-cache.ts";
 
-/** What a {@link QemuSavedMachine} consists of. */
+/** The parts of a {@link QemuSavedMachine}. */
 interface SavedMachineParts {
   /** See {@link SavedMachine.bytes}. */
   readonly bytes: number;
@@ -38,7 +38,7 @@ interface SavedMachineParts {
   readonly command: CommandLine;
   /** A descriptor of the sealed memory that machines map, which belongs to this; absent if the state has the memory. */
   readonly memory?: number;
-  /** Is called when a machine could not be restored, perhaps again. */
+  /** Called when a machine could not be restored. May be called again. */
   readonly onFailed: () => void;
 }
 
@@ -175,7 +175,7 @@ export class QemuBackend implements MachineBackend {
     return this.#saveWhole({ ...boot, mapsMemory: false }, keyParts);
   }
 
-  /** Saves a machine of which each that is restored maps the memory; `undefined` if too much memory is sealed. */
+  /** Saves a machine whose memory restored machines map; `undefined` if too much memory is sealed. */
   async #saveMapped(boot: Boot, keyParts: readonly unknown[]): Promise<QemuSavedMachine | undefined> {
     const { memoryBytes, accelerator, confinement, qemu } = boot;
     const { key, file, isNew } = await this.#bootOnce(boot, keyParts);
@@ -188,7 +188,7 @@ export class QemuBackend implements MachineBackend {
       memory = await sealMemory(file, memoryBytes);
     } catch (error) {
       if (isNew) throw error;
-      // The state was damaged meanwhile, such as cut off.
+      // The state was damaged meanwhile, for example truncated.
       await this.#cache.remove(key);
       const again = await this.#bootOnce(boot, keyParts);
       if (!again.isNew) throw error;
@@ -212,7 +212,7 @@ export class QemuBackend implements MachineBackend {
     return saved;
   }
 
-  /** Saves a machine of which each that is restored reads the memory with the state. */
+  /** Saves a machine whose memory restored machines read with the state. */
   async #saveWhole(boot: Boot, keyParts: readonly unknown[]): Promise<QemuSavedMachine> {
     const { memoryBytes, accelerator, confinement, qemu } = boot;
     const { key, file } = await this.#bootOnce(boot, keyParts);
@@ -236,7 +236,7 @@ export class QemuBackend implements MachineBackend {
     return { key, file: known ?? (await bootAndSave(boot, store)), isNew: known === undefined };
   }
 
-  /** Finds everything once; if something is missing, the next call looks again. */
+  /** Finds everything once. If something is missing, the next call searches again. */
   #open(): Promise<QemuFiles & { readonly kernelDigest: string }> {
     this.#files ??= this.#find().catch((error) => {
       this.#files = undefined;
@@ -291,12 +291,12 @@ export async function sealMemory(file: string, bytes: number): Promise<number> {
   const ended = once(child, "close");
   ended.catch(() => {});
   stdin.on("error", () => {});
-  const said = text(stderr);
+  const errors = text(stderr);
   try {
     const first = once(stdout, "data").then(([chunk]) => Number(String(chunk)));
     const descriptor = await Promise.race([first, ended]);
     if (typeof descriptor !== "number" || !Number.isInteger(descriptor))
-      throw new Error(`the memory of a machine cannot be sealed: ${(await said).trim()}`);
+      throw new Error(`the memory of a machine cannot be sealed: ${(await errors).trim()}`);
     return openSync(`/proc/${child.pid}/fd/${descriptor}`, "r");
   } finally {
     stdin.end();

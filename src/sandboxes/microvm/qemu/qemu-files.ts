@@ -7,10 +7,10 @@ import { Confinement } from "./confinement.ts";
 /** Where Debian's package qemu-system-x86 has its program. */
 export const QEMU = "/usr/bin/qemu-system-x86_64";
 
-/** What machines are made of, found on this machine. */
+/** The files for machines that were found on this machine. */
 export interface QemuFiles {
   readonly qemu: string;
-  /** What QEMU says about its version. */
+  /** The version that QEMU reports. */
   readonly version: string;
   readonly kernel: Kernel;
   readonly confinement: Confinement;

@@ -18,8 +18,8 @@ import {
 import type { CommandLine, Confinement } from "./confinement.ts";
 import { Monitor } from "./monitor.ts";
 
-/** The most of QEMU's standard error that is retained, in UTF-16 code units. */
-const MAX_SAID = 2_000;
+/** Maximum length of the collected end of QEMU's standard error, in UTF-16 code units. */
+const MAX_STDERR = 2_000;
 
 /** A machine that a QEMU process runs. */
 export class QemuMachine implements Machine {
@@ -31,16 +31,16 @@ export class QemuMachine implements Machine {
   readonly others: readonly (Socket | undefined)[];
   readonly ended: Promise<MachineEnd>;
   readonly #child: ChildProcess;
-  #said = "";
+  #stderr = "";
 
   /** @param others The descriptors behind the ports. */
   constructor({ command, args }: CommandLine, others: readonly ("pipe" | number)[]) {
     const ports = Array.from({ length: PORTS }, () => "pipe" as const);
     this.#child = spawn(command, args, {
       env: {},
-      // A process group of its own, so that bubblewrap and what it has begun are killed at once.
+      // A process group of its own, so that bubblewrap and its children are killed together.
       detached: true,
-      // Standard output would be a place to write to that nobody reads.
+      // Nobody would read its standard output.
       stdio: ["ignore", "ignore", "pipe", ...ports, ...others],
     });
     const streams = this.#child.stdio.slice(FIRST_PORT_FD) as Socket[];
@@ -48,16 +48,17 @@ export class QemuMachine implements Machine {
     [this.control, this.input, this.output, this.errors] = streams as [Socket, Socket, Socket, Socket];
     this.others = streams.slice(PORTS);
     this.#child.stderr?.on("data", (chunk: Buffer) => {
-      this.#said = (this.#said + chunk.toString("utf8")).slice(-MAX_SAID);
+      this.#stderr = (this.#stderr + chunk.toString("utf8")).slice(-MAX_STDERR);
     });
     this.ended = new Promise((resolve) => {
-      this.#child.on("error", (error) => resolve({ cause: "failed", said: error.message }));
-      this.#child.on("close", (code) => resolve({ cause: causeOf(code), said: this.#said.trim() }));
+      this.#child.on("error", (error) => resolve({ cause: "failed", errors: error.message }));
+      this.#child.on("close", (code) => resolve({ cause: causeOf(code), errors: this.#stderr.trim() }));
     });
   }
 
   /**
-   * The number of its first process, and of the process group of all; `undefined` if it could not be started.
+   * The id of its first process, which is that of the process group, too; `undefined` if it could not be
+   * started.
    */
   get pid(): number | undefined {
     return this.#child.pid;
@@ -65,7 +66,7 @@ export class QemuMachine implements Machine {
 
   kill(): void {
     const { pid, exitCode, signalCode } = this.#child;
-    // Another process could have the number later.
+    // The id could be reused later.
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
     try {
       process.kill(-pid, "SIGKILL");
@@ -94,10 +95,10 @@ const BOOT_TIMEOUT_MS: Readonly<Record<Accelerator, number>> = { kvm: 15_000, tc
 /** Milliseconds that a booted machine gets until all its processes wait. */
 const SETTLE_MS = 300;
 
-/** The end of what the kernel said, in UTF-16 code units, of a machine that does not boot. */
+/** The most UTF-16 code units of the end of the kernel's log, for a machine that does not boot. */
 const MAX_CONSOLE = 1_000;
 
-/** What boots. */
+/** The booting machine. */
 export interface Boot {
   readonly qemu: string;
   readonly confinement: Confinement;
@@ -115,7 +116,7 @@ export interface Boot {
  * Boots a machine, and saves it when it is ready for a call.
  *
  * @param store Reads the state until its end. The file of the memory, if machines map it, is complete then.
- * @throws {Error} if it does not boot or cannot be saved. The message has the end of what the kernel said.
+ * @throws {Error} if it does not boot or cannot be saved. The message ends with the end of the kernel's log.
  */
 export async function bootAndSave<T>(
   boot: Boot,
@@ -161,9 +162,9 @@ export function devicesOf(accelerator: Accelerator): readonly string[] {
 }
 
 async function booted(machine: QemuMachine, kernelConsole: Duplex, boot: Boot): Promise<void> {
-  let said = "";
+  let log = "";
   kernelConsole.on("data", (chunk: Buffer) => {
-    said = (said + chunk.toString("latin1")).slice(-MAX_CONSOLE);
+    log = (log + chunk.toString("latin1")).slice(-MAX_CONSOLE);
   });
   // Each port gets a line break, by which the machine waits for the host.
   for (const port of [machine.input, machine.output, machine.errors]) port.resume();
@@ -183,7 +184,7 @@ async function booted(machine: QemuMachine, kernelConsole: Duplex, boot: Boot): 
   if (outcome === "ready") await wait(SETTLE_MS);
   else if (boot.signal.aborted) throw new Error("the sandbox is closed");
   else {
-    const why = outcome === "late" ? "did not boot in time" : `ended while it booted: ${outcome.said}`;
-    throw new Error(`the machine ${why}. Its kernel said: ${said.trim()}`);
+    const why = outcome === "late" ? "did not boot in time" : `ended while it booted: ${outcome.errors}`;
+    throw new Error(`the machine ${why}. Its kernel said: ${log.trim()}`);
   }
 }

@@ -12,7 +12,7 @@ const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
 const ACCESSIBLE_BY_OTHERS = 0o077;
 
-/** How many states are retained: those that were used last. A state has 50 MiB and more. */
+/** How many states are stored: the least recently used are removed. A state has 50 MiB and more. */
 const MAX_STATES = 8;
 
 const STATE_SUFFIX = ".state";
@@ -25,15 +25,15 @@ export function defaultCacheDirectory(): string {
 }
 
 /**
- * Keeps the states of saved machines as files, which processes of the same user share. QEMU trusts a state, so that nobody
- * else may have access to the directory.
+ * Stores the states of saved machines as files, which processes of the same user share. QEMU trusts a state,
+ * so nobody else may have access to the directory.
  */
 export class StateCache {
   readonly #directory: string;
 
   constructor(directory: string) {
     this.#directory = directory;
-    // QEMU trusts what is there, and it has the memory of machines.
+    // QEMU trusts the files, and they contain the memory of machines.
     guardFiles([{ path: directory, isFolder: true }]);
   }
 
@@ -73,10 +73,11 @@ export class StateCache {
   }
 
   /**
-   * Stores a state at once, and removes those that were not used for longest.
+   * Stores a state atomically, and removes the least recently used ones.
    *
-   * @param memory A file that is complete when the state is at its end: a copy is the end of the state's file, from the
-   *   beginning of a page. In one file, because another process may store the same machine, with other memory.
+   * @param memory A file that is complete when the state is at its end: a copy is the end of the state's
+   *   file, from the beginning of a page. In one file, because another process may store the same machine,
+   *   with other memory.
    * @returns its file.
    */
   async store(key: string, state: Readable, memory?: string): Promise<string> {
