@@ -122,7 +122,7 @@ export class EndpointSandbox implements Sandbox {
     return sending.finally(() => room.close());
   }
 
-  /** Sends a request when there is room for its body. */
+  /** Sends a request as soon as there is memory for its body. */
   async #sendLater(
     task: SandboxTask,
     call: EndpointCall,
@@ -176,7 +176,10 @@ export class EndpointSandbox implements Sandbox {
   }
 }
 
-/** The outcome of a call for whose request or response there was no room, with the effect of another one. */
+/**
+ * The outcome of a call if there was no memory for its request or response, with the effect of another
+ * outcome.
+ */
 function withoutRoom(room: MemoryLease, what: string, { effect, used }: SandboxOutcome): SandboxOutcome {
   return { status: "limit_exceeded", limit: "outputBytes", message: room.refusal(what), effect, used };
 }

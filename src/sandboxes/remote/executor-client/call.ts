@@ -144,7 +144,7 @@ export class ExecutorCall {
     });
   }
 
-  /** Begins when there is room for the request. */
+  /** Begins as soon as there is memory for the request. */
   async #beginLater(bytes: number): Promise<void> {
     const hasRoom = await this.#room.wait(bytes);
     if (this.#isOver) return;

@@ -81,7 +81,7 @@ function checkClientTls({ ca, cert, key }: Pick<ExecutorCredentials, "ca" | "cer
   if ((cert === undefined) !== (key === undefined))
     throw new TypeError("remote.cert and remote.key must be given together");
   if (ca === undefined && cert === undefined) return {};
-  // Loaded only for those who need them, as below.
+  // Loaded only when needed, as below.
   const { X509Certificate, createPrivateKey } = process.getBuiltinModule("node:crypto");
   const certificateIn = (pem: string, name: string): X509Certificate => {
     try {

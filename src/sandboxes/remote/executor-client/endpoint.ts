@@ -54,7 +54,7 @@ export class AnsweringProcess {
     return now < this.#mixedUntil ? undefined : this.#last;
   }
 
-  /** Takes in what an answer says. */
+  /** Updates the state from an answer. */
   learn(stamp: ProcessStamp, now: number): void {
     const last = this.#last;
     if (last?.id === stamp.id) {
@@ -63,7 +63,7 @@ export class AnsweringProcess {
     }
     this.#last = stamp;
     if (last === undefined) return;
-    // A process that was replaced does not come back.
+    // A replaced process does not return.
     if (this.#earlier.has(stamp.id)) this.#mixedUntil = now + MIXED_MS;
     this.#earlier.add(last.id);
     const [oldest] = this.#earlier;
@@ -98,7 +98,7 @@ interface DispatchParts {
   readonly session: string;
   /** The headers that continue a trace: a proxy may replace them by its own span. */
   readonly trace: TraceHeaders | undefined;
-  /** Where the response has to have room. */
+  /** The budget for the response. */
   readonly room: BodyRoom;
   /** Called when the executor says that the call waits for its turn. */
   readonly onWait: () => void;

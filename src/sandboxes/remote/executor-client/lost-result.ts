@@ -40,8 +40,8 @@ export class LostResult {
   /** Returns what a later request shows about the call. */
   read(verdict: Verdict): Verdict {
     const { outcome, isAnswer, problem } = verdict;
-    // An execution says what became of the call; a request that is refused says nothing about an earlier one. A deadline
-    // can pass only for a call that the executor knew.
+    // An execution reports the end of the call; a refused request says nothing about an earlier one. A
+    // deadline can pass only for a call that the executor knew.
     const isRefused = outcome.status === "refused" || problem === "unknown_call";
     if (isAnswer || !isRefused) return verdict;
     const { retryAfterMs, ...rest } = verdict;

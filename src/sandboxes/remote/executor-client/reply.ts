@@ -56,12 +56,12 @@ function readRefusal(reply: ExecutorReply): Verdict {
   if (!isProblemCode(code)) return readOtherRefusal(reply, code, message, stated);
   const { effect, retry, status: own } = PROBLEMS[code];
   if (status !== own && status !== 0) throw new BodyError("the HTTP status does not match the problem");
-  const said = `The tool's executor refused the call: ${message}`;
-  if (effect === "unknown") return { ...failed(said, code === "internal_error", code), problem: code };
+  const refusal = `The tool's executor refused the call: ${message}`;
+  if (effect === "unknown") return { ...failed(refusal, code === "internal_error", code), problem: code };
   const outcome: SandboxOutcome =
     code === "deadline_passed"
       ? { status: "unavailable", hasWaited: true, effect, used: NOTHING_USED, detail: code }
-      : refused("sandbox_unavailable", REFUSALS[code] ?? said, code);
+      : refused("sandbox_unavailable", REFUSALS[code] ?? refusal, code);
   return { outcome, isFault: false, problem: code, ...(retry && { retryAfterMs }) };
 }
 
@@ -72,11 +72,11 @@ function readOtherRefusal(
   message: string,
   effect: "none" | "unknown",
 ): Verdict {
-  const said = `The tool's executor refused the call: ${message}`;
-  if (effect === "unknown") return failed(said, false, code);
+  const refusal = `The tool's executor refused the call: ${message}`;
+  if (effect === "unknown") return failed(refusal, false, code);
   // A frame has no status, and a time if the call may be sent again.
   const isForNow = status === 0 ? retryAfterMs > 0 : RETRY_STATUSES.includes(status);
-  const outcome = refused("sandbox_unavailable", said, code);
+  const outcome = refused("sandbox_unavailable", refusal, code);
   return { outcome, isFault: false, ...(isForNow && { retryAfterMs }) };
 }
 

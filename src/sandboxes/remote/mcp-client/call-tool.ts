@@ -22,12 +22,12 @@ export interface CallToolOptions extends Pick<McpCallOptions, "signal" | "onProg
   readonly link?: McpCallLink | undefined;
 }
 
-/** A tool, as a call needs it. */
+/** The part of a tool that a call needs. */
 export interface CalledTool {
   /** The server's own name of it. */
   readonly name: string;
   readonly inputSchema: JsonObject;
-  /** Whether a call may be sent once more if it is not known whether the server got it. */
+  /** Whether a call may be sent again if it is unknown whether the server received it. */
   readonly isRepeatable: boolean;
   /** The definition as the server listed it. */
   readonly listed: JsonObject;
@@ -55,7 +55,7 @@ export async function callTool(
 
 interface Attempt {
   readonly end: McpCallEnd;
-  /** Absent if there was none to send on. */
+  /** Absent if there was no connection. */
   readonly wire?: Wire;
   /** Whether the server did not know the session. */
   readonly isGone?: boolean;
@@ -96,7 +96,10 @@ async function callOnce(
   }
 }
 
-/** The tool may have done something before the server asked for input, whatever became of the request that followed. */
+/**
+ * The tool may have had an effect before the server asked for input, whether the following request failed or
+ * not.
+ */
 function begun(end: McpCallEnd): McpCallEnd {
   if (end.status === "error") return { ...end, refused: false };
   return "sent" in end ? { ...end, sent: true } : end;
@@ -121,7 +124,7 @@ function endOf(error: unknown): McpCallEnd {
   if (unsent !== undefined) return { status: "unavailable", sent: false, detail: unsent.message };
   const detail = messageOf(error);
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  // It has no text of the server.
+  // It contains no text from the server.
   if (code === UNUSABLE_ANSWER)
     return { status: "malformed", message: `${MALFORMED.message}: ${detail}`, detail };
   if (code === STREAM_ENDED) return { status: "unavailable", sent: true, detail };

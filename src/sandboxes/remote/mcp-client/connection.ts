@@ -10,13 +10,13 @@ import { AuthorizationError, UnsentError, unsentErrorIn } from "./unsent.ts";
 import { keepSubscribed, LIST_KINDS, type ListKind, type McpServerInfo, Wire } from "./wire.ts";
 import { WireFilter } from "./wire-filter.ts";
 
-/** Milliseconds until a server that wants a login is tried again: someone may have logged in meanwhile. */
+/** Milliseconds until a server that requires a login is retried: someone may have logged in meanwhile. */
 const LOGIN_RETRY_MS = 60_000;
 
-/** Milliseconds until a server over HTTP is tried again that was down. */
+/** Milliseconds until a server over HTTP that was down is retried. */
 const DOWN_RETRY_MS = 60_000;
 
-/** Messages that a server logs, in a second, that reach the log. */
+/** Maximum number of a server's log messages per second that are passed on. */
 const MAX_LOGS = 20;
 
 /** Opens a transport to a server. The filter checks what it sends and receives. */
@@ -30,7 +30,7 @@ export interface McpConnectionOptions {
   /** Milliseconds for the first answer, in which a person may have to log in. Default: those of each other request. */
   readonly connectTimeoutMs?: number | undefined;
   readonly onNotice?: OnMcpNotice | undefined;
-  /** What the server may ask of the client of a call. Default: nothing. */
+  /** The requests that the server may make to the client of a call. Default: none. */
   readonly asks?: ServerAsks | undefined;
 }
 
@@ -89,7 +89,7 @@ export class McpConnection {
     return () => this.#listeners.delete(listener);
   }
 
-  /** What the server says about itself; `undefined` while it is not connected. */
+  /** The server's description of itself; `undefined` while it is not connected. */
   get info(): McpServerInfo | undefined {
     return this.#wire?.isClosed === false ? this.#wire.info : undefined;
   }
@@ -262,7 +262,7 @@ export class McpConnection {
     } catch (error) {
       const isProbe = this.#current !== undefined && "pid" in this.#current && /closed/.test(String(error));
       if (this.#isLegacy || !isProbe || this.#closing.signal.aborted) throw withEnd(error, notices);
-      // Some older servers end when they are asked what they do not know.
+      // Some older servers exit when they receive an unknown request.
       this.#isLegacy = true;
       return await attempt().catch((again) => {
         throw withEnd(again, notices);
@@ -283,8 +283,9 @@ export class McpConnection {
   }
 
   /**
-   * The session of the wire is lost. Calls on the wire go on, since another instance of the server may still know it. A session
-   * that was of use is replaced at once, and that counts as no restart.
+   * The session of the wire is lost. Calls on the wire continue, since another instance of the server may
+   * still know it. A session that was used successfully is replaced at once, which does not count as a
+   * restart.
    */
   #lost(filter: WireFilter, why: string): void {
     const wire = this.#wire;
@@ -347,7 +348,7 @@ export class McpConnection {
     for (const listener of this.#listeners) notify(listener);
   }
 
-  /** Ends the server, if it is one that was started here. Idempotent. */
+  /** Ends the server, if it was started here. Idempotent. */
   async close(): Promise<void> {
     this.#closing.abort();
     clearTimeout(this.#retry);
@@ -358,7 +359,7 @@ export class McpConnection {
   }
 }
 
-/** A tool, as far as its definition is compared. */
+/** The parts of a tool that are compared. */
 interface CalledDefinition {
   /** The server's own name of it. */
   readonly name: string;

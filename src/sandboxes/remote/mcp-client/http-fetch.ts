@@ -12,7 +12,7 @@ import { SessionGoneError, UnsentError } from "./unsent.ts";
 import type { WireFilter } from "./wire-filter.ts";
 import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
 
-/** The longest pause that a server may ask for before a stream is opened again, in ms. */
+/** The longest pause that a server may request before a stream is reopened, in ms. */
 const MAX_RETRY_MS = 30_000;
 
 /** The shortest one: a server must not make its client ask in a loop. */
@@ -27,7 +27,7 @@ const FIELD = /^(data|event|id|retry)(?:: ?(.*))?$/s;
 class PendingEvent {
   readonly #filter: WireFilter;
   readonly #data: string[] = [];
-  /** The last of each name counts. */
+  /** The last field of each name counts. */
   readonly #others = new Map<string, string>();
   readonly #call: OpenCall | undefined;
   #length = 0;
@@ -41,7 +41,7 @@ class PendingEvent {
     return this.#length;
   }
 
-  /** Takes a line. Comments and unknown fields are left out. */
+  /** Adds a line. Comments and unknown fields are ignored. */
   add(line: string): void {
     if (line.startsWith(":")) return;
     const [, name, value = ""] = FIELD.exec(line) ?? [];
@@ -92,7 +92,7 @@ const WITHOUT_SESSION = new Set([400, 404, 502, 503]);
 /** Errors that come with the statuses 400 and 404 in 2026-07-28. */
 const MODERN_ERRORS: ReadonlySet<unknown> = new Set([-32_601, -32_602, -32_020, -32_021, -32_022]);
 
-/** What a server's requests may reach, and how. */
+/** The options for the requests to a server. */
 export interface HttpFetchOptions {
   readonly egress: Egress;
   readonly grants: readonly NetGrant[];
@@ -103,9 +103,10 @@ export interface HttpFetchOptions {
 }
 
 /**
- * Makes a `fetch` for the SDK that sends through the egress. Bodies are bounded, never decompressed, and streams of events are
- * checked before the SDK reads them. What the SDK would take for a message is checked, whatever its status and however its
- * media type is written. Redirects are not followed: the response to one is an error for the SDK.
+ * Makes a `fetch` for the SDK that sends through the egress. Bodies are bounded, never decompressed, and
+ * streams of events are checked before the SDK reads them. Everything that the SDK would treat as a message
+ * is checked, whatever its status and the spelling of its media type. Redirects are not followed: the
+ * response to one is an error for the SDK.
  */
 export function httpFetch({ egress, grants, filter, reserve }: HttpFetchOptions): FetchLike {
   return async (url, init = {}) => {
@@ -259,7 +260,10 @@ function splitReturns(line: string): readonly string[] {
  */
 const TOTAL_BYTES = 64 * 1_024 * 1_024;
 
-/** The room for messages that are being received, which servers share. One over stdio sends one message at a time. */
+/**
+ * The memory for messages that are being received, which servers share. One over stdio sends one message at a
+ * time.
+ */
 export class MessageRoom {
   readonly #budget = new FairBudget(TOTAL_BYTES, MAX_MESSAGE_BYTES);
 
@@ -283,7 +287,7 @@ export class ReservedBytes implements Disposable {
   /**
    * Changes how many bytes are reserved.
    *
-   * @throws {Error} if there is no room for more.
+   * @throws {Error} if that exceeds the memory.
    */
   set(bytes: number): void {
     const more = bytes - this.#bytes;

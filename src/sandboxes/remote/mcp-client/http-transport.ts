@@ -104,8 +104,8 @@ interface RequestStream {
 }
 
 /**
- * The streams on which requests are answered. They end with their requests: the SDK alone would read them, and open them again,
- * for as long as the server likes.
+ * The streams on which requests are answered. They end with their requests: the SDK alone would read them,
+ * and open them again, for as long as the server keeps them open.
  */
 class RequestStreams {
   readonly #open = new Map<MessageId, RequestStream>();
@@ -125,7 +125,7 @@ class RequestStreams {
     if (id !== undefined && this.#open.get(id)?.timer !== undefined) this.ended(id);
   }
 
-  /** A server that ends the stream by itself keeps its connection. */
+  /** If the server ends the stream by itself, the connection can be reused. */
   answered(id: MessageId | undefined): void {
     const stream = id === undefined ? undefined : this.#open.get(id);
     if (stream !== undefined) stream.timer ??= setTimeout(() => this.abort(id), ANSWERED_MS).unref();

@@ -10,7 +10,7 @@ export class LineTooLongError extends Error {
  */
 export class LineSplitter {
   readonly #maxBytes: number;
-  /** The unfinished line, and room for more of it. */
+  /** The buffer of the unfinished line. */
   #pending = Buffer.alloc(0);
   #length = 0;
 

@@ -52,7 +52,7 @@ const MAX_PAGES = 256;
 /** The longest cursor, in characters. */
 const MAX_CURSOR = 8_192;
 
-/** The most time for which a list may be retained, in ms. */
+/** The maximum time for which a list may be cached, in ms. */
 const MAX_TTL_MS = 24 * 60 * 60_000;
 
 /** A list of a server cannot be used. `message` has no text of the server. */
@@ -60,7 +60,7 @@ export class ListError extends Error {
   override readonly name = "ListError";
 }
 
-/** Sends a request that is no call. */
+/** Sends a request other than a call. */
 export type ListRequest = (method: string, params: JsonObject) => Promise<JsonObject>;
 
 /** Which list is read. */
@@ -75,7 +75,7 @@ export interface ListedMember {
 /** The items of all pages, as the server sent them. */
 export interface ListedPages {
   readonly items: readonly JsonValue[];
-  /** One line for each item that is no usable JSON. They may have text of the server. */
+  /** One line for each item that is not usable JSON. They may contain text from the server. */
   readonly problems: readonly string[];
   /** Milliseconds after which the list should be read again; `undefined` if the server does not say. */
   readonly ttlMs: number | undefined;
@@ -254,7 +254,7 @@ const MEMBERS: Readonly<Record<string, string>> = {
 /** The members that identify an item, in the order in which they are looked for. */
 const NAMES = ["name", "uri", "uriTemplate"];
 
-/** How large one item may be. */
+/** The bounds of one item. */
 const ITEM_BOUNDS: JsonBounds = Object.freeze({
   length: 4 * 1_024 * 1_024,
   values: 50_000,
@@ -262,7 +262,7 @@ const ITEM_BOUNDS: JsonBounds = Object.freeze({
   decimals: "exact",
 });
 
-/** How many values all items have. */
+/** The maximum number of values of all items. */
 const MAX_VALUES = 200_000;
 
 /** Bounds of the message around the items. */

@@ -27,7 +27,7 @@ interface EndOfTask {
 /** The server's own sandbox, if it has one, bounds everything else. */
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 
-/** How many reports of progress reach an observer. */
+/** Maximum number of progress reports that reach an observer. */
 const MAX_REPORTS = 1_000;
 
 /** The longest log message, in characters. */
@@ -55,7 +55,7 @@ export class McpSandbox implements Sandbox {
     return firstLimitBesides(limits, ENFORCEABLE);
   }
 
-  /** The connection is opened by those who made the handle. */
+  /** The creator of the handle opens the connection. */
   async prepare(): Promise<void> {}
 
   async run(task: SandboxTask): Promise<SandboxOutcome> {
@@ -125,7 +125,10 @@ class RunningCall {
     return this.#startedAt + this.#pausedMs + (this.#limits.wallTimeMs ?? REMOTE_DEFAULTS.wallTimeMs);
   }
 
-  /** Stops the wall time. Returns a function that ends this stop, once, and says whether the time goes on. */
+  /**
+   * Stops the wall time. Returns a function that ends this stop, once, and returns whether the time is
+   * running again.
+   */
   pause(): () => boolean {
     if (this.#pauses++ === 0) this.#pausedAt = performance.now();
     let isPaused = true;
@@ -212,7 +215,7 @@ function resultOutcome(result: JsonObject, wallTimeMs: number, maxBytes: number)
   const outputBytes = Buffer.byteLength(JSON.stringify(result));
   const used = { wallTimeMs, outputBytes };
   const isError = result["isError"] === true;
-  // A tool that reports an error may have done something before.
+  // A tool that reports an error may have had an effect.
   const effect = isError ? "unknown" : "committed";
   if (outputBytes > maxBytes) return { status: "limit_exceeded", limit: "outputBytes", effect, used };
   const output = { content: blocksOf(result), success: !isError, metadata: { mcp: result } };
@@ -220,8 +223,9 @@ function resultOutcome(result: JsonObject, wallTimeMs: number, maxBytes: number)
 }
 
 /**
- * Makes blocks that a model can be shown of the content of a result (MCP, "ContentBlock"). What has no such form, such as audio,
- * is named in a line of text. A result with structured content alone becomes its JSON text.
+ * Makes blocks that a model can be shown of the content of a result (MCP, "ContentBlock"). Other content,
+ * such as audio, is mentioned in a line of text. A result with structured content alone becomes its JSON
+ * text.
  */
 function blocksOf({ content, structuredContent }: JsonObject): readonly ContentBlock[] {
   const blocks = Array.isArray(content) ? content.filter(isJsonObject).map(blockOf) : [];

@@ -5,7 +5,10 @@ const WINDOW_MS = 10 * 60_000;
 
 const FIRST_PAUSE_MS = 250;
 
-/** Says when a server that ended may be started again: after a pause that doubles, and at most five times in ten minutes. */
+/**
+ * Decides when a server that ended may be restarted: after a pause that doubles, and at most five times in
+ * ten minutes.
+ */
 export class Restarts {
   #times: number[] = [];
 
@@ -18,7 +21,7 @@ export class Restarts {
   }
 }
 
-/** Bounds how often something happens: so many times in a second, and no more. */
+/** Limits how often something happens in a second. */
 export class Rate {
   readonly #perSecond: number;
   #second = 0;
@@ -28,19 +31,22 @@ export class Rate {
     this.#perSecond = perSecond;
   }
 
-  /** Whether it may not happen any more in this second. */
+  /** Whether the limit of this second is reached. */
   get isExceeded(): boolean {
     this.#advance();
     return this.#count >= this.#perSecond;
   }
 
-  /** Counts it, and returns whether it may happen. */
+  /** Counts an occurrence, and returns whether it is allowed. */
   take(): boolean {
     this.#advance();
     return this.#count++ < this.#perSecond;
   }
 
-  /** Whether this is the first time in this second that it may not happen. Call it after {@link take} has returned `false`. */
+  /**
+   * Whether the last occurrence was the first one in this second that was not allowed. Call it after {@link
+   * take} has returned `false`.
+   */
   get isFirstExcess(): boolean {
     return this.#count === this.#perSecond + 1;
   }

@@ -9,7 +9,7 @@ import { UnsentError } from "./unsent.ts";
 import type { WireFilter } from "./wire-filter.ts";
 import { MAX_MESSAGE_BYTES, type WireMessage } from "./wire-message.ts";
 
-/** Lines in a second that reach the log. */
+/** Maximum number of lines per second that are logged. */
 const MAX_LINES = 20;
 
 /** Characters of a line. */
@@ -19,19 +19,25 @@ const MAX_LENGTH = 1_000;
 const REASON =
   /^(?:[\w.]*(?:Error|Exception)\b(?:\s*\[\w+\])?:|.*\b(?:error|fatal|panic|panicked|ERR!|cannot|could not|failed|denied|refused|not found|no such|missing|required|invalid|unknown)\b)/i;
 
-/** The location of an error in a program, a heading above one, and a code that the next line explains: they say nothing alone. */
+/**
+ * The location of an error in a program, a heading above one, and a code that the next line explains: alone,
+ * they are not informative.
+ */
 const NO_REASON = /^(?:\s+at |Traceback|node:|\s*throw |npm (?:error|ERR!) (?:code|errno|syscall) |.*:\d+$)/;
 
-/** What does not end a program, also if it speaks of errors: after a time, a process or npm, a level below that of errors. */
+/**
+ * Lines that do not end a program, even if they mention errors: after a time, a process or npm, a level below
+ * that of errors.
+ */
 const NO_ERROR =
   /^(?:npm |\(node:\d+\) )?[\d\s:.,TZ+()[\]-]*(?:\[\w+\] )?(?:\w*warn(?:ing)?|notice|info|debug)\b/i;
 
-/** Finds in the lines of a program why it ended. */
+/** Finds the reason for the end of a program in its lines. */
 class EndReason {
   #first: string | undefined;
   #last: string | undefined;
 
-  /** Takes the next line. */
+  /** Adds the next line. */
   add(line: string): void {
     this.#last = line;
     if (this.#first === undefined) {
@@ -56,7 +62,7 @@ const GRACE_MS = 2_000;
 
 /** Speaks the stdio transport (MCP, "stdio") with a program: one message per line. */
 export class StdioTransport implements Transport {
-  /** The SDK takes a transport with these two members for one of stdio, where silence means an older server. */
+  /** The SDK treats a transport with these two members as stdio, where silence means an older server. */
   readonly stderr = null;
   readonly pid = null;
   onclose?: () => void;
@@ -94,7 +100,8 @@ export class StdioTransport implements Transport {
         for (const line of lines.push(bytes as Buffer)) {
           if (this.#isClosed) break;
           const message = this.#receive(line);
-          // The SDK handles notifications later than answers: what was sent before an answer must come before it.
+          // The SDK handles notifications later than answers: messages that were sent before an answer must
+          // be handled before it.
           if (message?.method !== undefined) await new Promise<void>((resolve) => process.nextTick(resolve));
         }
         // A server that floods must not block everything else.
@@ -142,7 +149,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** The exit code of shells for a program that they do not find. */
+/** The exit code of shells for an unknown program. */
 const NOT_FOUND = 127;
 
 function endText(code: number | undefined): string {
@@ -153,7 +160,7 @@ function endText(code: number | undefined): string {
 /**
  * Reads what a server writes to its standard error, and passes on a bounded number of lines.
  *
- * @returns what of it says why the server ended, also of lines that are not passed on.
+ * @returns the lines that say why the server ended, including those that are not passed on.
  */
 export function readErrorLines(stderr: Readable, notify: Notify): EndReason {
   const rate = new Rate(MAX_LINES);
@@ -167,7 +174,7 @@ export function readErrorLines(stderr: Readable, notify: Notify): EndReason {
   };
   stderr.on("data", (bytes: Buffer) => {
     const lines = (pending + bytes.toString()).split("\n");
-    // What is beyond the bound is never shown, so it need not be retained.
+    // Lines beyond the bound are never shown, so they need not be stored.
     pending = beginning(lines.pop() ?? "", MAX_LENGTH);
     for (const line of lines) show(line);
   });

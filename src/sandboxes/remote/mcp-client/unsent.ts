@@ -1,11 +1,11 @@
-/** A message was not written: the server cannot have got it. */
+/** A message was not written: the server cannot have received it. */
 export class UnsentError extends Error {
   override readonly name: string = "UnsentError";
 }
 
 /**
- * A request has no usable tokens, so that the server did not carry it out. `message` is for operators: it says what to do, and
- * has no token or secret.
+ * A request has no usable tokens, so that the server did not carry it out. `message` is for operators: it
+ * says what to do, and contains no token or secret.
  */
 export class AuthorizationError extends UnsentError {
   override readonly name: string = "AuthorizationError";
@@ -16,7 +16,10 @@ export class SessionGoneError extends UnsentError {
   override readonly name: string = "SessionGoneError";
 }
 
-/** A request that belongs to a call failed (`cause`), after the server had got an earlier one of the same call. */
+/**
+ * A request that belongs to a call failed (`cause`), after the server had received an earlier one of the same
+ * call.
+ */
 export class LaterRequestError extends Error {
   override readonly name = "LaterRequestError";
 
@@ -25,7 +28,7 @@ export class LaterRequestError extends Error {
   }
 }
 
-/** Finds what made a request fail before it was carried out. `fetch` and the SDK may wrap it. */
+/** Finds the error that made a request fail before it was carried out. `fetch` and the SDK may wrap it. */
 export function unsentErrorIn(error: unknown): UnsentError | undefined {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
     if (each instanceof UnsentError) return each;

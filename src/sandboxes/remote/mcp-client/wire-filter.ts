@@ -22,10 +22,10 @@ const MAX_PROBLEMS = 10;
 
 const ID = Buffer.from('"id"');
 
-/** The longest error that is read for what it says of a session, in characters. */
+/** The longest error that is searched for a lost session, in characters. */
 const MAX_SESSION_ERROR = 16_384;
 
-/** Gets what the messages say of their connection. */
+/** Receives the events of a connection that its messages reveal. */
 export interface FilteredConnection {
   /** The server may no longer know the session. Called once. */
   onLost?(why: string): void;
@@ -35,8 +35,8 @@ export interface FilteredConnection {
 
 /**
  * Stands between a server and the SDK. It passes on only checked messages: answers to open requests, and a
- * bounded number of other messages. Lists and results of tools reach the SDK with their whole value aside,
- * since its own check would refuse a whole list because of one tool.
+ * bounded number of other messages. Lists and results of tools reach the SDK with their whole value in a
+ * separate member, since its own check would refuse a whole list because of one tool.
  */
 export class WireFilter {
   /** The calls in which the server can ask. */
@@ -47,9 +47,9 @@ export class WireFilter {
   readonly #problems = new Rate(MAX_PROBLEMS);
 
   readonly #connection: FilteredConnection;
-  /** Whether a stream of messages that answer nothing was open. */
+  /** Whether a stream of messages other than answers was open. */
   hasStream = false;
-  /** Whether the server was connected to: what it refuses before says nothing of a session. */
+  /** Whether the connection was established: earlier refusals do not concern a session. */
   isConnected = false;
   #isLost = false;
   #hasAnswered = false;
@@ -76,14 +76,17 @@ export class WireFilter {
     this.#connection.onLost?.(why);
   }
 
-  /** The stream of messages that answer nothing cannot be opened any more. A server need not have one, so that it proves nothing. */
+  /**
+   * The stream of messages other than answers can no longer be opened. A server need not have one, so that
+   * this proves nothing.
+   */
   suspect(): void {
     if (!this.hasStream) return;
     this.hasStream = false;
     this.#connection.onSuspicion?.();
   }
 
-  /** Learns which requests are open. */
+  /** Records which requests are open. */
   sending(message: object, signal?: AbortSignal): void {
     const { id, method, params } = message as WireMessage;
     if (id !== undefined && method !== undefined) {
@@ -100,7 +103,10 @@ export class WireFilter {
     if (id !== undefined && method !== undefined) this.#open.delete(id);
   }
 
-  /** The stream of a request ended. Returns an answer in place of the one that did not come; `undefined` if one did. */
+  /**
+   * The stream of a request ended. Returns an answer in place of a missing one; `undefined` if it was
+   * answered.
+   */
   ended(message: object): WireMessage | undefined {
     const { id } = message as WireMessage;
     if (id === undefined || !this.#open.delete(id)) return undefined;
@@ -130,7 +136,7 @@ export class WireFilter {
     if (isSessionError(text)) this.lose("it answered with an error about the session");
     const message = this.#read(text);
     if (message === undefined) return undefined;
-    // The SDK would wait on for what has been answered in this way.
+    // Otherwise, the SDK would continue to wait for the answer.
     if (message.method === undefined && this.#askedBy(message) === undefined) return undefined;
     if (message.method !== undefined) {
       if (call === undefined) this.calls.cameAlone(message);
@@ -204,7 +210,7 @@ function isSessionError(text: string): boolean {
   }
 }
 
-/** Absent counts as `complete`: so do the servers of 2025 answer, and some of 2026. */
+/** Absent counts as `complete`: servers of 2025, and some of 2026, answer without it. */
 function setAside(method: string, result: JsonObject): JsonObject {
   const { resultType = "complete" } = result;
   if (resultType !== "complete") return result;

@@ -5,7 +5,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/val
 /** The most bytes of one message of a server. */
 export const MAX_MESSAGE_BYTES: number = 4 * 1_024 * 1_024;
 
-/** As much as can be read in one turn of the event loop: about 20 ms. A longer list has several pages. */
+/**
+ * The amount that can be read in one turn of the event loop, in about 20 ms. A longer list has several pages.
+ */
 const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
   length: MAX_MESSAGE_BYTES,
   values: 200_000,
@@ -101,14 +103,14 @@ function idOf(text: string): { readonly id?: MessageId } {
 const CONSTANT = /^(?:NaN|Infinity|undefined)\b/;
 const MAX_CONSTANT = "undefined".length + 1;
 
-/** In how many characters an answer says what it answers. */
+/** The number of characters at its beginning in which an answer names its request. */
 const MAX_BEGINNING = 1_024;
 
 /** The beginning of an answer up to its result, as libraries write it. */
 const BEGINNING =
   /^\ufeff?\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]{1,256}"|-?\d{1,15})\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:result|error)"\s*:/;
 
-/** The same of an answer that is no JSON, such as one with `NaN`. */
+/** The same for an answer that is not JSON, such as one with `NaN`. */
 function idBefore(text: string): { readonly id?: MessageId } {
   const [, id] = BEGINNING.exec(text.slice(0, MAX_BEGINNING)) ?? [];
   return id === undefined ? {} : { id: JSON.parse(id) as MessageId };

@@ -12,7 +12,7 @@ import { WHOLE, type WireFilter } from "./wire-filter.ts";
 
 const FIRST_PAUSE_MS = 500;
 
-/** The longest pause. A subscription that lasts longer has the next one opened after the first pause again. */
+/** The longest pause. After a subscription that lasts longer, the pauses start again. */
 const LONGEST_PAUSE_MS = 60_000;
 
 /** Milliseconds for the answer to `server/discover` over stdio. Silence means that the server speaks 2025-11-25. */
@@ -21,22 +21,22 @@ const PROBE_MS = 3_000;
 /** Milliseconds for each other request until a server is connected, and for requests that are no calls. */
 export const REQUEST_MS = 20_000;
 
-/** How this program presents itself to servers. */
+/** The name and version that servers see. */
 const CLIENT_INFO = { name: "sandgate", version: "1" };
 
-/** What a server says about itself. Deeply frozen. */
+/** A server's description of itself. Deeply frozen. */
 export interface McpServerInfo {
   /** The revision of the protocol that is spoken, such as `2026-07-28`. */
   readonly protocolVersion: string;
   /** The server's own name, which is not the one in the configuration; absent if it has none. */
   readonly name?: string;
   readonly title?: string;
-  /** What it wants the model to read. */
+  /** Its instructions for the model. */
   readonly instructions?: string;
   readonly capabilities: JsonObject;
 }
 
-/** Which lists a server says have changed. */
+/** The lists whose changes a server reports. */
 export const LIST_KINDS = ["tools", "prompts", "resources"] as const;
 export type ListKind = (typeof LIST_KINDS)[number];
 
@@ -50,13 +50,13 @@ export interface WireEvents {
 
 /** How a {@link Wire} is connected. */
 export interface ConnectOptions {
-  /** Whether it is known that the server does not know `server/discover`. */
+  /** Whether the server is known not to support `server/discover`. */
   readonly isLegacy: boolean;
   /** Milliseconds for an answer over HTTP, and for `initialize`. Default: {@link REQUEST_MS}. */
   readonly timeoutMs?: number | undefined;
-  /** Has the calls in which the server can ask, and says whether the session was lost. */
+  /** Tracks the calls in which the server can ask, and whether the session was lost. */
   readonly filter: Pick<WireFilter, "calls" | "isLost" | "hasAnswered">;
-  /** What it may ask then. */
+  /** The requests that it may make then. */
   readonly asks: ServerAsks;
 }
 
@@ -74,7 +74,8 @@ export class Wire {
   }
 
   /**
-   * Connects to a server. `server/discover` comes first; a server that does not know it is spoken to in 2025-11-25.
+   * Connects to a server. `server/discover` comes first; for a server that does not support it, 2025-11-25 is
+   * used.
    *
    * @throws if it cannot be connected to.
    */
@@ -97,7 +98,7 @@ export class Wire {
     });
     const wire = new Wire(client, filter, isStdio);
     answerRequests(client, asks, (request, context) => filter.calls.ask(request, context));
-    // The filter reports what is wrong; nothing else of these errors is known to be safe to show.
+    // The filter reports the problem. Nothing else in these errors is known to be safe to show.
     client.onerror = () => {};
     client.onclose = () => {
       wire.#isClosed = true;
@@ -278,8 +279,8 @@ function withoutResultType(result: JsonObject): JsonObject {
 }
 
 /**
- * Keeps a subscription to changes of lists open for as long as the wire is. One that the server closes, or that breaks, is
- * opened again after a pause that doubles.
+ * Keeps a subscription to changes of lists open for as long as the wire is. One that the server closes, or
+ * that breaks, is reopened after a pause that doubles.
  *
  * @param onReopened Called after each pause: changes may have been missed.
  * @throws if the server refuses the first one.

@@ -10,13 +10,16 @@ export interface ServerAsks {
   roots?: Record<string, never>;
 }
 
-/** How a server's request can be recognised and withdrawn. */
+/** Identifies a server's request, and withdraws it. */
 export interface AskedContext {
   readonly id: MessageId;
   readonly signal: AbortSignal;
 }
 
-/** Has a client answer the requests of a server. If the client cannot show forms, they are declined; other requests are refused. */
+/**
+ * Passes the requests of a server to a client. If the client cannot show forms, they are declined; other
+ * requests are refused.
+ */
 export function answerRequests(
   client: Client,
   asks: ServerAsks,
@@ -32,7 +35,7 @@ export function answerRequests(
   };
   if (asks.elicitation !== undefined) {
     client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
-      // What went wrong is no concern of the server: it has to go on without an answer.
+      // The server does not learn the error: it has to continue without an answer.
       return (await answer("elicitation/create", params, mcpReq).catch(() => DECLINED)) as {
         action: "decline";
       };

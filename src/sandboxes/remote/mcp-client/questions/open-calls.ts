@@ -10,7 +10,7 @@ export interface McpAskedRequest {
   readonly params: JsonObject;
 }
 
-/** The way back from a server's call to the client that made it. */
+/** The link from a server's call to the client that made it. */
 export interface McpCallLink {
   /** What the client can be asked (MCP, `ClientCapabilities`), as far as the server may. */
   readonly capabilities: JsonObject;
@@ -38,7 +38,7 @@ const MAX_REQUESTS = 64;
 export interface OpenCall {
   readonly link: McpCallLink | undefined;
   readonly signal: AbortSignal;
-  /** Gets what the server logs about the call. Must not throw. */
+  /** Receives the server's log messages about the call. Must not throw. */
   readonly onLog?: McpCallOptions["onLog"];
 }
 
@@ -85,12 +85,12 @@ export class OpenCalls {
     if (this.#open.size > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** The call that is being sent, in what its request starts. */
+  /** The call that is being sent, in the asynchronous context of its request. */
   get current(): OpenCall | undefined {
     return this.#sending.getStore();
   }
 
-  /** A message came on the stream of a call, which is no answer. */
+  /** A message other than an answer arrived on the stream of a call. */
   came({ id, method, params }: WireMessage, call: OpenCall): void {
     const tracked = call as Tracked;
     if (!this.#open.has(tracked)) return;
@@ -98,7 +98,10 @@ export class OpenCalls {
     else if (id !== undefined && this.#from.size < this.#open.size * MAX_OPEN) this.#from.set(id, tracked);
   }
 
-  /** A message that is no answer came on no call's stream: over stdio, or on the stream of a session over HTTP. */
+  /**
+   * A message other than an answer arrived outside the streams of calls: over stdio, or on the stream of a
+   * session over HTTP.
+   */
   cameAlone(message: WireMessage): void {
     const [only] = this.#open;
     if (only !== undefined && this.#open.size === 1) this.came(message, only);
@@ -133,7 +136,7 @@ export class OpenCalls {
   }
 }
 
-/** What of a log message is no call's, since it is said of several, reaches the operator alone. */
+/** A log message that could belong to several calls is only sent to the operator. */
 function logTo({ onLog }: OpenCall, params: JsonValue | undefined): void {
   if (!isJsonObject(params)) return;
   const { level, data = null } = params;
@@ -165,7 +168,7 @@ function flush(call: Tracked): void {
 /** Keys only have to differ within a call. */
 let keys = 0;
 
-/** What is answered to a form that no person was shown. */
+/** The response to a form that was not shown to a person. */
 export const DECLINED: JsonObject = Object.freeze({ action: "decline" });
 
 /** Reads a member of `inputRequests`; `undefined` if it is not one. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
 import { DECLINED, type McpCallLink, type OpenCall, readAsked } from "./open-calls.ts";
 
-/** How often a server may want more in one call. */
+/** Maximum number of rounds of one call. */
 const MAX_ROUNDS = 8;
 
 /** How many requests one round has. */
@@ -14,15 +14,15 @@ const PAUSE_MS = 250;
 /** The longest state that is sent back, in characters. */
 const MAX_STATE = 65_536;
 
-/** A server wants more than its client gives. `message` has no text of the server. */
+/** A server makes requests that its client does not answer. `message` contains no text from the server. */
 export class RoundsError extends Error {
   override readonly name = "RoundsError";
   readonly code = "UNSUPPORTED_RESULT_TYPE";
 }
 
 /**
- * Sends a request until its result is complete: `input_required` has the client of the call asked (MCP 2026-07-28,
- * "Multi Round-Trip Requests"). Every round is a request of its own, with the state of the one before it.
+ * Sends a request until its result is complete: with `input_required`, the client of the call is asked (MCP
+ * 2026-07-28, "Multi Round-Trip Requests"). Every round is a new request, with the state of the previous one.
  *
  * @param send Sends the request with further parameters.
  * @throws {RoundsError} as a rejection, if the client cannot be asked, or is asked too often.
@@ -49,7 +49,7 @@ export async function inRounds(
   throw new RoundsError(`it wants more input after ${MAX_ROUNDS} rounds`);
 }
 
-/** Asks everything at once. What is no form can be refused only by ending the call. */
+/** Asks everything at once. Requests other than forms can only be refused by ending the call. */
 async function answers(link: McpCallLink, requests: JsonObject, signal: AbortSignal): Promise<JsonObject> {
   const entries = Object.entries(requests).map(async ([key, value]): Promise<[string, JsonValue]> => {
     const request = readAsked(value);
@@ -75,10 +75,10 @@ const MAX_RETRIES = 3;
 const MAX_PAGES = 8;
 
 /**
- * Sends a request, and has the client of the call open the pages that the server wants opened first. The server has not run the
- * call then, so that it can be sent again.
+ * Sends a request, and lets the client of the call open the pages that the server requires first. The server
+ * has not run the call by then, so it can be sent again.
  *
- * @throws what `send` throws, also if the client cannot show the page or the person does not want to open it.
+ * @throws what `send` throws, also if the client cannot show the page, or the person declines to open it.
  */
 export async function withPages<T>(send: () => Promise<T>, { link, signal }: OpenCall): Promise<T> {
   for (let round = 1; ; round++) {
