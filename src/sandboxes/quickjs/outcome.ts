@@ -13,7 +13,7 @@ export function notStarted(error: unknown): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
 }
 
-/** Returns the outcome of a suspended call that must not go on. What it did before is not known here. */
+/** Returns the outcome of a suspended call that must not continue. What it did before is not known here. */
 export function notResumed(error: unknown): SandboxOutcome {
   const message = `The suspended call cannot go on: ${suspensionProblem(error)}`;
   return {

@@ -71,7 +71,9 @@ class AskedTimer {
     return this.#timer.stop();
   }
 
-  /** Says that a person is asked. Returns a function that says that it is over; a second call does nothing. */
+  /**
+   * Reports that a person is asked. Returns a function that reports the end; calling it again has no effect.
+   */
   ask(): () => void {
     if (this.#asked++ === 0) this.#resume();
     let hasEnded = false;
@@ -88,7 +90,10 @@ const HTTP_RULES: HttpRules = Object.freeze({ maxBodyBytes: MAX_TEXT_BYTES, trus
 /** Arguments and results of tools up to this length are not charged: they take less than the guest itself. */
 const SMALL_TEXT = 16_384;
 
-/** What a call of a tool takes while it runs, by the length of its arguments: they are there as texts and as values. */
+/**
+ * Bytes that a running call of a tool takes for each character of its arguments, which exist as text and as
+ * values.
+ */
 const BYTES_OF_ARGUMENTS = 3;
 
 const NO_ROOM =
@@ -107,18 +112,18 @@ export class PendingRequests {
   readonly #timer = new PausableTimer();
   /** The time for which people are asked. */
   readonly #asked = new AskedTimer();
-  /** Those without a reply that the guest has received. */
+  /** The requests whose replies the guest has not received. */
   readonly #open = new Set<OpenRequest>();
-  /** Those of them about which a person is asked. */
+  /** Those of them for which a person is asked. */
   readonly #asking = new Set<OpenRequest>();
   #fetches: number;
   /** The number of the last call of a tool. */
   #lastCall: number;
   #replies: (readonly [open: OpenRequest, reply: WireReply])[] = [];
-  /** Those whose replies the guest gets in the step that runs. */
+  /** The requests whose replies the guest gets in the current step. */
   #delivering: readonly OpenRequest[] = [];
   readonly #openLease: () => MemoryLease;
-  /** What the calls of tools take that have no reply yet, or one that the guest has not received. */
+  /** The memory of tool calls whose replies the guest has not received. */
   readonly #leases = new Map<OpenRequest, MemoryLease>();
   #onReply: (() => void) | undefined;
 
@@ -166,7 +171,7 @@ export class PendingRequests {
     return this.#services;
   }
 
-  /** What is retained of the requests if the call is suspended. */
+  /** The state of the requests that is stored with a suspended call. */
   get state(): Pick<SuspendedCallState, "requests" | "fetches" | "lastCall" | "use"> {
     const { nestedCalls, settledEffect: effect } = this.#services;
     const { contacted, bytesUp = 0, bytesDown = 0 } = this.#services.used;
@@ -242,19 +247,22 @@ export class PendingRequests {
         () => this.#asked.ask(),
       )();
     const waits = { pause, persist: persist && ask, isResumed };
-    // The call ends first, and says that it exceeded its wall time: not the guest, that a request did.
+    // The call ends first, and reports its exceeded wall time: the guest must not report a failed request.
     const mostMs = request.kind === "http" ? leftMs + REQUEST_GRACE_MS : leftMs;
     const answer = this.#services.answer(request, mostMs, waits);
     void answer.then((reply) => {
       this.#asking.delete(open);
-      // A body for which there was no room must not stay until the guest has a thread again.
+      // A body that did not fit must not stay in memory until the guest has a thread again.
       if (request.kind === "http" && "error" in reply && request.body) request.body = "";
       this.#replies.push([open, this.#charged(open, wireReply(request, reply))]);
       this.#onReply?.();
     });
   }
 
-  /** Takes memory for the result of a tool, or replaces it if there is no room: the tool has ended, so it cannot wait. */
+  /**
+   * Reserves memory for the result of a tool, or replaces the result if there is not enough: the tool has
+   * ended, so it cannot wait.
+   */
   #charged(open: OpenRequest, reply: WireReply): WireReply {
     const { request } = open;
     const lengths = [
@@ -345,7 +353,9 @@ function noRoom({ request: { id } }: OpenRequest): WireReply {
   return { id, error: { code: "limit_exceeded", message: NO_ROOM } };
 }
 
-/** Whether a request can be sent again: what has a body may not be safe, and has lost it if it failed. */
+/**
+ * Whether a request can be sent again: one with a body may not be safe, and its body is gone if it failed.
+ */
 function isRepeatable({ method, body }: HttpRequest): boolean {
   return SAFE_METHODS.has(method) && body === undefined;
 }

@@ -76,8 +76,8 @@ export class QuickJsCall {
   #waitedMs: number;
 
   /**
-   * Runs a call. Settles when no part of the call is running any more. Rejects only if an error here hides what became of
-   * the guest.
+   * Runs a call. Settles when no part of the call is running any more. Rejects only if an internal error
+   * hides the outcome of the guest.
    */
   static run(
     host: CallHost,

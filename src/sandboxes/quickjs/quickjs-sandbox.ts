@@ -188,7 +188,9 @@ export class QuickJsSandbox implements Sandbox {
     return { template: loaded, loadMs: loaded.loadMs, waitedMs: loaded.loadWaitedMs };
   }
 
-  /** Finds or loads the stored template of a suspended call. Returns an outcome if the call cannot go on. */
+  /**
+   * Finds or loads the stored template of a suspended call. Returns an outcome if the call cannot continue.
+   */
   async #reload(
     suspension: TaskSuspension,
     { build, template: digest }: SuspendedTask,

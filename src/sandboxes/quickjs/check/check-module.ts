@@ -4,7 +4,7 @@ import { loadAcorn, type SyntaxNode, walk } from "../parse-program.ts";
 import { importedName, importProblem } from "../thread/guest-program.ts";
 import type { Finding } from "./finding.ts";
 
-/** What to use instead of a member that Node.js has and the engine lacks, by the global that has it. */
+/** Replacements for members that Node.js has and the engine lacks, by their globals. */
 const MISSING: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   JSON: { rawJSON: "write the number as text", isRawJSON: "write the number as text" },
   Error: {

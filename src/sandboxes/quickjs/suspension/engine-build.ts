@@ -19,7 +19,7 @@ let build: string | undefined;
 /** How many digits of a build are shown. */
 const SHOWN_DIGITS = 12;
 
-/** Says that a call was suspended by another build, and what to do, for the model. */
+/** Returns the text for the model if a call was suspended by another build. */
 export function otherBuildText(build: string): string {
   const [other, own] = [build, engineBuild()].map((each) => each.slice(0, SHOWN_DIGITS));
   return (

@@ -137,7 +137,7 @@ export class GuestWaits {
     this.#timerWaits++;
   }
 
-  /** Releases what is reserved for a guest that goes on. */
+  /** Releases the memory of a guest that continues. */
   free(): void {
     this.#reserve(0);
   }
@@ -147,7 +147,7 @@ export class GuestWaits {
     await this.#waiting?.release();
   }
 
-  /** Lets calls go on that wait for the suspension of a guest which has ended. */
+  /** Resumes calls that wait for the suspension of a guest that has ended. */
   end(): void {
     this.#wanted?.resolve();
   }
@@ -158,7 +158,7 @@ export class GuestWaits {
     this.#wanted = undefined;
   }
 
-  /** Changes what is reserved for the waiting guest. Returns `false` if there is no room. */
+  /** Changes what is reserved for the waiting guest. Returns `false` if there is not enough memory. */
   #reserve(bytes: number): boolean {
     const { budget, task } = this.#call;
     budget.release(task, this.#reserved);

@@ -62,7 +62,7 @@ export class WaitingGuest {
   }
 
   /**
-   * Writes it, once. If that fails, it goes on waiting in memory, and the operator is warned.
+   * Writes it, once. If that fails, it keeps waiting in memory, and the operator is warned.
    *
    * @param parts Returns what is written with it.
    */

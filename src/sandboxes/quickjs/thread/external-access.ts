@@ -11,7 +11,7 @@ export const MAX_REQUESTS = 64;
  */
 export const MAX_TEXT_BYTES: number = 8 * 1_024 * 1_024;
 
-/** What the guest of a call can still access outside its heap. Most calls are granted nothing of it. */
+/** What the guest of a call can still access outside its heap. Most calls are granted none of it. */
 export interface ExternalAccess {
   readonly net: FetchAllowance | undefined;
   readonly fs: FileAllowance | undefined;

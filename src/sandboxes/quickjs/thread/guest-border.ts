@@ -220,7 +220,7 @@ export class GuestBorder implements GuestHost {
     return JSON.stringify({ error: { code: "not-permitted", message: NO_FILES } });
   }
 
-  /** Logs which capability is missing: a guest may catch the error, and say nothing of it. */
+  /** Logs which capability is missing: a guest may catch the error and not report it. */
   #logDenial(message: string): void {
     // A module that is being loaded has no grant.
     if (!this.#web.isCall || this.#denied.has(message)) return;
@@ -228,7 +228,7 @@ export class GuestBorder implements GuestHost {
     this.#log.write("warn", `denied: ${message}`);
   }
 
-  /** Logs the requests that are not sent because the guest has ended: its code went on as if they had been made. */
+  /** Logs the requests that are not sent because the guest has ended: its code did not wait for them. */
   logUnsent(): void {
     const unsent = this.validator.requests.map((request) =>
       request.kind === "call-tool" ? `the call of the tool '${request.name}'` : "a request with fetch",

@@ -230,7 +230,7 @@ function nameIn(node: unknown): string {
   return String(name ?? value);
 }
 
-/** Whether a program does not go on after a statement, or logs its last words. */
+/** Whether a program ends with a statement, or only logs afterwards. */
 function isEnd(statement: SyntaxNode): boolean {
   return statement.type === "ReturnStatement" || statement.type === "ThrowStatement";
 }
@@ -302,7 +302,7 @@ function isLog(expression: SyntaxNode): boolean {
 
 export const TAKES_OBJECT = "the function was called with { tools }, and its value is the result";
 
-/** What is to be said of the value of a last expression that cannot be meant. */
+/** The note on a last expression whose value is probably not the intended result. */
 export function notesOn(expression: SyntaxNode): readonly string[] {
   const { value } = expression;
   if (expression.type === "Literal" && typeof value === "string" && /\btools\.|\breturn\b/.test(value)) {

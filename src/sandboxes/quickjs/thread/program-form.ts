@@ -106,7 +106,7 @@ function typedForm(code: string, notes: readonly string[], error: SyntaxError): 
   }
 }
 
-/** Says more of what the parser did not expect. */
+/** Explains a syntax error of the parser. */
 function explained(error: unknown, code: string): unknown {
   const { pos } = error as { readonly pos?: number };
   if (!(error instanceof SyntaxError) || pos === undefined || !error.message.startsWith("Unexpected token"))
