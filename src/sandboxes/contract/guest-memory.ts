@@ -34,8 +34,9 @@ export interface MemoryOwner {
 }
 
 /**
- * The memory that guests can fill in this process: their heaps while they wait, and what is in flight for them, such as bodies,
- * results and outputs. One budget in all, for each principal, and for each of its sessions.
+ * The memory that guests can fill in this process: their heaps while they wait, and what is in flight for
+ * them, such as bodies, results and outputs. There is one budget for all, one for each principal, and one for
+ * each of its sessions.
  */
 export class GuestMemory {
   readonly #all = new Shares("all calls", MAX_BYTES);
@@ -100,9 +101,9 @@ export class GuestMemory {
   }
 
   /**
-   * Returns what the model reads when there is no room for bytes: which share is used up, and what to do.
+   * Returns the text for the model when bytes are refused: which share is used up, and what to do.
    *
-   * @param what What takes too much, such as `the output`.
+   * @param what The data that needs the bytes, such as `the output`.
    */
   refusal({ owner }: MemoryLease, what: string): string {
     const fullest = this.#sharesOf(owner).map(([shares, name]) => shares.left(name));
@@ -154,15 +155,15 @@ interface Waiting {
   readonly settle: (hasRoom: boolean) => void;
 }
 
-/** What one thing in flight takes, until it is closed. */
+/** The memory of one operation in flight, until it is closed. */
 export class MemoryLease {
   readonly owner: MemoryOwner;
   readonly #memory: GuestMemory;
   readonly #freeBytes: number;
   #bytes = 0;
-  /** Of the bytes, those that are charged. `undefined` as long as there are no more than the free ones. */
+  /** The charged bytes; `undefined` as long as the free bytes suffice. */
   #charged: number | undefined;
-  /** How many wait for room. */
+  /** The number of pending waits. */
   #waits = 0;
   #wasRefused = false;
   #isClosed = false;
@@ -193,12 +194,12 @@ export class MemoryLease {
     return this.#waits > 0;
   }
 
-  /** Whether bytes were asked for that there will never be room for. */
+  /** Whether a request for bytes could never be satisfied. */
   get wasRefused(): boolean {
     return this.#wasRefused;
   }
 
-  /** Takes bytes; `false` if there is no room for them now. */
+  /** Takes bytes; `false` if they are not available now. */
   take(bytes: number): boolean {
     if (this.#isClosed) return false;
     const all = this.#bytes + bytes;
@@ -211,7 +212,9 @@ export class MemoryLease {
     return true;
   }
 
-  /** Takes bytes when there is room; `false` if there never will be, or the lease was closed before. */
+  /**
+   * Takes bytes as soon as they are available; `false` if they never will be, or the lease was closed before.
+   */
   async wait(bytes: number): Promise<boolean> {
     if (this.take(bytes)) return true;
     if (this.#isClosed) return false;
@@ -222,12 +225,12 @@ export class MemoryLease {
     return hasRoom;
   }
 
-  /** What the model reads if bytes were refused. See {@link GuestMemory.refusal}. */
+  /** The text for the model if bytes were refused. See {@link GuestMemory.refusal}. */
   refusal(what: string): string {
     return this.#memory.refusal(this, what);
   }
 
-  /** Says how many bytes it really takes, of those that it took. */
+  /** Sets the bytes that are actually needed, at most those that were taken. */
   settle(bytes: number): void {
     if (this.#isClosed) return;
     this.#bytes = bytes;
@@ -237,7 +240,7 @@ export class MemoryLease {
     this.#memory.change(this, by);
   }
 
-  /** Gives everything back. Idempotent. */
+  /** Releases everything. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -255,7 +258,7 @@ class Shares {
   /** What is in flight, the oldest first. No set is empty. */
   readonly #leases = new Map<string, Set<MemoryLease>>();
 
-  /** @param of Whose a share is, for the model. */
+  /** @param of The owners of a share, for the model. */
   constructor(of: string, max: number) {
     this.#of = of;
     this.#max = max;

@@ -50,8 +50,8 @@ export type CallEffect = "none" | "committed" | "unknown";
  * What is known about the end of a task that was stopped:
  *
  * - `confirmed`: it is gone
- * - `told`: it was asked to stop, and no more is known - `unknown`: it could not be asked, or may not have
- *   received the request
+ * - `told`: it was asked to stop, and no more is known
+ * - `unknown`: it could not be asked, or may not have received the request
  */
 export type TaskEnd = "confirmed" | "told" | "unknown";
 
@@ -113,11 +113,16 @@ export interface FailedOutcome {
   readonly status: "failed";
   /** The tool's own message, or the sandbox's. */
   readonly message: string;
-  /** Why, as the tool says it, or that the sandbox could not let it go on. Default: `execution_error`. */
+  /**
+   * The tool's own code, or `sandbox_unavailable` if the sandbox could not continue the call. Default:
+   * `execution_error`.
+   */
   readonly code?: ToolFailureCode | "sandbox_unavailable";
   /** Whether users may see the message. Default: `false`, since a tool can say anything. */
   readonly userVisible?: boolean;
-  /** Set if a function of the embedder threw what it did not mean for the model: see `unhandledErrors`. */
+  /**
+   * Set if a function of the embedder threw an error that is not meant for the model: see `unhandledErrors`.
+   */
   readonly unhandled?: true;
   /** With `unhandled`: the operating system's code of the error, such as `ENOENT`, if it has one. */
   readonly systemCode?: string;

@@ -77,7 +77,7 @@ export interface SandboxTask extends GrantedTask {
 
 /** Follows whether a task waits for its turn. None of the methods throws. */
 export interface TurnObserver {
-  /** The task waits: its wall time does not pass until it begins, or goes on. */
+  /** The task waits: its wall time is stopped until it begins, or continues. */
   waits(): void;
   /** It begins, or goes on. Not called for every wait that ends. */
   begins(): void;

@@ -1,12 +1,15 @@
 import { SandgateError } from "../../base/thrown.ts";
 import type { JsonObject } from "../../json/value.ts";
 
-/** Thrown if a suspended call cannot go on in its sandbox. The message is for the model. */
+/** Thrown if a suspended call cannot continue in its sandbox. The message is for the model. */
 export class SuspensionError extends Error {
   override readonly name = "SuspensionError";
 }
 
-/** A task that waits, as bytes from which it can go on in another process. Only its sandbox reads `heap` and `state`. */
+/**
+ * A waiting task, as bytes from which it can continue in another process. Only its sandbox reads `heap` and
+ * `state`.
+ */
 export interface SuspendedTask {
   /** Identifies the versions of everything that can read the heap. A sandbox of another build refuses the task. */
   readonly build: string;
@@ -18,7 +21,7 @@ export interface SuspendedTask {
   readonly state: JsonObject;
   /** The calls of other tools that have no reply yet. */
   readonly open: readonly OpenCall[];
-  /** How long the task may go on waiting for people, in ms. */
+  /** How much longer the task may wait for people, in ms. */
   readonly leftWaitMs: number;
 }
 
@@ -39,7 +42,7 @@ export interface SuspendedTemplate {
 
 /** Lets a task that waits outlive its process. */
 export interface TaskSuspension {
-  /** The task from which this one goes on; `undefined` if it begins. */
+  /** The task from which this one continues; `undefined` if it begins. */
   readonly from: SuspendedTask | undefined;
   /** How long the task has waited since it was suspended, in ms; 0 if it begins. */
   readonly sinceMs: number;
@@ -52,17 +55,20 @@ export interface TaskSuspension {
    */
   suspend(task: SuspendedTask, template: SuspendedTemplate): Promise<void>;
   /**
-   * Declares that the task goes on from what {@link suspend} wrote, or from {@link from}, which it never does again.
-   * Resolves when that is durable.
+   * Declares that the task continues from what {@link suspend} wrote, or from {@link from}. That state is
+   * never used again. Resolves when that is durable.
    *
-   * @throws as a rejection, if another process was first, or it cannot be written. The task must not go on.
+   * @throws as a rejection, if another process was first, or it cannot be written. The task must not
+   *   continue.
    */
   resume(): Promise<void>;
   /** Returns the bytes of the template with this digest; `undefined` if they are not stored. */
   template(digest: string): Promise<Uint8Array | undefined>;
 }
 
-/** Returns why a suspended call cannot go on, for the model: what a store says may name hosts and files. */
+/**
+ * Returns why a suspended call cannot continue, for the model. Errors of a store may name hosts and files.
+ */
 export function suspensionProblem(thrown: unknown): string {
   const isForModel =
     thrown instanceof SuspensionError ||
@@ -70,7 +76,7 @@ export function suspensionProblem(thrown: unknown): string {
   return isForModel ? thrown.message : "the store of programs failed";
 }
 
-/** Whether a call cannot go on since another process has it. */
+/** Whether a call cannot continue because another process has it. */
 export function isTaken(thrown: unknown): boolean {
   return thrown instanceof SandgateError && "reason" in thrown && thrown.reason === "taken";
 }

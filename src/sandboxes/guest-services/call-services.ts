@@ -168,7 +168,7 @@ export class CallServices implements ServiceUse {
     }
   }
 
-  /** Says that the guest has the reply to a request. */
+  /** Reports that the guest has received the reply to a request. */
   delivered(request: ServiceRequest): void {
     this.#http.delivered(request);
   }

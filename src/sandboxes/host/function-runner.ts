@@ -186,7 +186,7 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
       (thrown: unknown) => this.#end(this.threw(thrown)),
     );
     // The tool may have caused a stop before it returned its promise.
-    if (this.#cause !== undefined) this.#letStop();
+    if (this.#cause !== undefined) this.#endStopped();
     else if (this.signal?.aborted) this.stop("cancelled");
     return this;
   }
@@ -227,11 +227,11 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
     if (this.#cause !== undefined) return;
     this.#cause = cause;
     this.call.stop();
-    if (this.place >= 0) this.#letStop();
+    if (this.place >= 0) this.#endStopped();
   }
 
   /** Ends the call, after a grace period if the tool can react. */
-  #letStop(): void {
+  #endStopped(): void {
     const canReact = this.instance !== undefined || this.call.listens;
     const ended = canReact ? "told" : "unknown";
     const abandon = (): void => {

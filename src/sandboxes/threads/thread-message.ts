@@ -72,7 +72,8 @@ export interface TaskThread extends ReportingThread {
   /** Moves buffers of the result to the pool, instead of copying them. */
   move(buffers: readonly ArrayBuffer[]): void;
   /**
-   * Says that linear memories of this size will not be used after the task. Those of many tasks are released together.
+   * Reports that linear memories of this size will not be used after the task. Those of many tasks are
+   * released together.
    */
   discard(bytes: number): void;
   /**

@@ -51,8 +51,8 @@ export interface ReadyTool extends CappedComponent {
 }
 
 /**
- * Runs one call in a thread, with directories that were checked. Resolves once nothing of the call is running any more.
- * Rejects only if an error here hides what became of the guest.
+ * Runs one call in a thread, with directories that were checked. Resolves once no part of the call is running
+ * any more. Rejects only if an internal error hides the outcome of the guest.
  */
 export async function runWasmCall(
   pool: WorkerPool,

@@ -59,7 +59,7 @@ export class FileAccessLog {
     return running.run(this, act);
   }
 
-  /** Nothing is logged any more: the context stays with everything that the tool began. */
+  /** Stops logging. The asynchronous context remains in everything that the tool started. */
   end(): void {
     this.#hasEnded = true;
   }
@@ -73,7 +73,7 @@ export class FileAccessLog {
   }
 }
 
-/** Runs code of Sandgate or of the embedder for a tool, whose own accesses are not those of the tool. */
+/** Runs code of Sandgate or of the embedder, whose accesses are not logged as the tool's. */
 export function outsideOfTool<Result>(act: () => Result): Result {
   return running.getStore() === undefined ? act() : running.exit(act);
 }
@@ -96,7 +96,10 @@ function pathOf(file: unknown): string | undefined {
 
 let isReplaced = false;
 
-/** Replaces the functions once, for `import` and `require`. Outside of a call, they only look for one. */
+/**
+ * Replaces the functions once, for `import` and `require`. Outside a call, they only check whether there is
+ * one.
+ */
 function replaceFunctions(): void {
   if (isReplaced) return;
   isReplaced = true;

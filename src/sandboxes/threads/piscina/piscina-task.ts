@@ -10,7 +10,10 @@ export interface PiscinaTask {
   readonly port: MessagePort;
 }
 
-/** What a thread reports of its task, in this order: that it has it, that the work starts, and output and log lines. */
+/**
+ * The reports of a thread about its task, in this order: that it received the task, that the work starts, and
+ * output and log lines.
+ */
 export type PiscinaReport =
   | { readonly type: "taken" }
   | { readonly type: "started" /** From `process.hrtime.bigint()`. */; readonly at: bigint }

@@ -15,8 +15,9 @@ const LATIN1_ONLY = /^[\u0000-\u00ff]*$/;
 const UTF16_TAG = 0x8000_0000;
 
 /**
- * Strings are decoded in pieces of this many bytes. Larger pieces stay longer than their use: V8 has a space of its own for
- * objects of more than 128 KiB, and Node.js allocates strings of more than about 1,000,000 bytes outside of the heap.
+ * Strings are decoded in pieces of this many bytes. Larger pieces stay longer than their use: V8 has a
+ * separate space for objects of more than 128 KiB, and Node.js allocates strings of more than about 1,000,000
+ * bytes outside of the heap.
  */
 const PIECE_BYTES = 64 * 1_024;
 

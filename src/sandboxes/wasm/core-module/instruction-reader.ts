@@ -78,7 +78,7 @@ export class InstructionReader {
   /**
    * Reads the next instruction.
    *
-   * @returns `false` if there is none.
+   * @returns `false` at the end of the code.
    * @throws {ToolPreparationError} if it is not supported or incomplete.
    */
   next(): boolean {
