@@ -14,7 +14,7 @@ const MAX_URL = 2_048;
 /** The longest texts of a request that is no form, in characters. */
 const MAX_REQUEST = 100_000;
 
-/** What a server may ask of the client of a call. */
+/** The requests that a server may make to the client of a call. */
 export type McpAsk = "elicitation" | "sampling" | "roots";
 
 /** The client of a call, as `McpServer.clientOf` returns it. */
@@ -31,7 +31,7 @@ export interface CallingClient {
 /** Finds the client of a call; `undefined` if it has none. */
 export type ClientOfCall = (call: McpCallIdentity) => CallingClient | undefined;
 
-/** What a {@link clientLink} is made of. */
+/** The parts of a {@link clientLink}. */
 export interface ClientLinkOptions {
   /** The name of the server in the config. */
   readonly server: string;

@@ -4,7 +4,7 @@ import type { OAuthOptions } from "../oauth/oauth-options.ts";
 import { httpConnection } from "./open-connection.ts";
 import type { HttpServerOptions } from "./server-options.ts";
 
-/** A server whose tokens are got with OAuth. */
+/** A server with OAuth options. */
 export type OAuthServerOptions = HttpServerOptions & { readonly oauth: OAuthOptions };
 
 /** How a person logs in. */
@@ -40,7 +40,7 @@ export async function logIn(
   }
 }
 
-/** Forgets the tokens for a server and the registration of the client. Returns whether there were any. */
+/** Discards the tokens for a server and the registration of the client. Returns whether there were any. */
 export function logOut(name: string, server: OAuthServerOptions): Promise<boolean> {
   return credentialFile(name, server).remove();
 }

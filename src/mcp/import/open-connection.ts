@@ -58,7 +58,7 @@ const MAX_VERSION_CHARS = 100;
 /** How often a request is sent: without tokens, with tokens, and with more scopes. */
 const MAX_ATTEMPTS = 3;
 
-/** What connections need to be opened. */
+/** The services that connections use. */
 export interface ConnectionServices {
   readonly sandboxes: Pick<Sandboxes, "startConfinedProgram">;
   readonly egress: Egress;
@@ -153,7 +153,7 @@ function sessionFor(
   const { net = [] } = oauth;
   const own = grantOf(options);
   const fetch = httpFetch({ egress, grants: [own, ...net], reserve });
-  // What is for a granted authorization server, such as the client's secret, must not go to the MCP server.
+  // Data for a granted authorization server, such as the client's secret, must not be sent to the MCP server.
   const authorizing = net.length > 0 ? net : [own];
   return new OAuthSession({
     server,

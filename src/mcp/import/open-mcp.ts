@@ -148,7 +148,7 @@ class Imports implements McpImports {
     const { servers, registry, sandboxes, classes, egress, onNotice, reuse } = options;
     this.#registry = registry;
     const before = reuse instanceof Imports ? reuse : undefined;
-    // The egress of the first import, which its connections go on using.
+    // The egress of the first import, which its connections continue to use.
     this.#egress =
       before === undefined ? new Shared(new Egress(egress), (each) => each.close()) : before.#egress.retain();
     this.#room = before === undefined ? new MessageRoom() : before.#room;
@@ -253,7 +253,7 @@ class Imports implements McpImports {
     return approved;
   }
 
-  /** Other pins than those of a lock know nothing of servers. */
+  /** Only the pins of a lock cover servers. */
   #isApproved(name: string, definition: JsonObject): boolean {
     const { pins } = this.#registry;
     return pins === undefined || (pins instanceof LockPins && pins.isApprovedServer(name, definition));

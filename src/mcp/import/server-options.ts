@@ -25,12 +25,12 @@ const HTTP_NAMES: OptionNames<HttpServerOptions> = {
   oauth: true,
 };
 
-/** What servers of both kinds have. */
+/** The options of servers of both kinds. */
 export interface ServerTraits {
   /**
-   * What the server may ask of the client of a call, if the call comes from a client of MCP. `sampling` and `roots` are
-   * deprecated by MCP: the first has the client's model read the server's words, the second shows its directories. Default:
-   * `["elicitation"]`, forms and pages for a person.
+   * What the server may ask of the client of a call, if the call comes from a client of MCP. `sampling` and
+   * `roots` are deprecated by MCP: the first lets the client's model read text of the server, the second
+   * shows its directories. Default: `["elicitation"]`, forms and pages for a person.
    */
   readonly asks?: readonly McpAsk[];
   /**

@@ -21,7 +21,7 @@ import { type ListedTool, readListedTools } from "./listed-tool.ts";
 import type { ImportedClasses } from "./tool-class.ts";
 import type { ToolNames } from "./tool-names.ts";
 
-/** What a handle is made of. */
+/** The parts of a handle. */
 interface ToolHandleOptions {
   readonly connection: McpConnection;
   readonly tool: ListedTool;
@@ -124,7 +124,7 @@ export class ServerTools {
     this.#options = options;
   }
 
-  /** What the server said about itself when its tools were last listed. */
+  /** The server's description of itself when its tools were last listed. */
   get info(): McpServerInfo | undefined {
     return this.#info;
   }
@@ -190,7 +190,7 @@ export class ServerTools {
     return undefined;
   }
 
-  /** Says why the server cannot have a name; `undefined` if it can. */
+  /** Returns why the server cannot have a name; `undefined` if it can. */
   #takenBy(name: string): string | undefined {
     const { connection, registry, names } = this.#options;
     const owner = names.ownerOf(name);

@@ -16,7 +16,7 @@ const BOUNDS = { length: MAX_BYTES, values: 10_000, members: 10_000 };
 /** Permission bits of the group and of other users. */
 const OTHERS = 0o077;
 
-/** What is retained for one server. Each part has the `issuer` that it is for. */
+/** The credentials for one server. Each part has the `issuer` that it is for. */
 export interface Credentials {
   /** How the client is registered at the authorization server. */
   readonly client?: StoredOAuthClientInformation;

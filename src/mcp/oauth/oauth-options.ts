@@ -13,7 +13,7 @@ const NAMES: OptionNames<OAuthOptions> = {
   onAuthorize: true,
 };
 
-/** How tokens for a server are got (MCP, "Authorization"). */
+/** How to get tokens for a server (MCP, "Authorization"). */
 export interface OAuthOptions {
   /**
    * Where the tokens are stored: one file for each server, which only its owner can read. The directory is
@@ -27,7 +27,7 @@ export interface OAuthOptions {
   readonly net?: readonly NetGrant[];
   /** The client's name at the authorization server. Default: `clientMetadataUrl`, or the client registers itself (RFC 7591). */
   readonly clientId?: string;
-  /** Default: the client has none. */
+  /** Default: the client has no secret. */
   readonly clientSecret?: string;
   /** An `https:` URL of the client's metadata, for authorization servers that take such URLs as names of clients. */
   readonly clientMetadataUrl?: string;
@@ -36,8 +36,8 @@ export interface OAuthOptions {
   /** `client_credentials` needs no person, but `clientId` and `clientSecret`. Default: `authorization_code`. */
   readonly grant?: "authorization_code" | "client_credentials";
   /**
-   * Gets the URL that a person opens in a browser on this machine to give access. It must not throw. Default: a person is not
-   * asked, and requests fail until `sandgate mcp login` has got tokens.
+   * Receives the URL that a person opens in a browser on this machine to grant access. Must not throw.
+   * Default: no person is asked, and requests fail until `sandgate mcp login` has obtained tokens.
    */
   readonly onAuthorize?: (url: string) => void;
   /** The port of the loopback address at which the browser's answer is awaited. Default: a free one. */

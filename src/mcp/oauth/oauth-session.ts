@@ -14,7 +14,7 @@ export const LOGIN_MS: number = 5 * 60_000;
 /** Shorter tokens are guessed anyway. */
 const MIN_SECRET_LENGTH = 8;
 
-/** What a server says with a 401, or a 403 for want of a scope. */
+/** The challenge of a 401, or of a 403 for a missing scope. */
 export interface Challenge {
   readonly resourceMetadataUrl?: URL | undefined;
   readonly scope?: string | undefined;
@@ -176,7 +176,7 @@ export class OAuthSession {
     await sdk.auth(provider, { ...asked, authorizationCode, ...(iss !== null && { iss }) });
   }
 
-  /** What servers say of an error may repeat what they were sent. */
+  /** Error texts of servers may repeat the request. */
   #failure(sdk: Sdk, error: unknown): AuthorizationError {
     if (error instanceof AuthorizationError) return error;
     if (error instanceof sdk.OAuthError) {

@@ -4,7 +4,7 @@ import type { JsonBounds } from "../../json/refusal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { Sdk } from "./load-sdk.ts";
 
-/** What reading a message needs of the SDK. */
+/** The part of the SDK that reading a message needs. */
 export type MessageSdk = Pick<Sdk, "isSpecType" | "specTypeSchemas">;
 type SpecTypeName = keyof Sdk["specTypeSchemas"];
 
@@ -19,7 +19,7 @@ export const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
   decimals: "exact",
 });
 
-/** The most characters of a pointer to a member that is wrong, and of what is said of it. */
+/** The most characters of a pointer to a member that is wrong, and of its description. */
 const MAX_PLACE = 200;
 const MAX_PROBLEM = 400;
 
@@ -39,7 +39,10 @@ const REQUESTS: Readonly<Record<string, SpecTypeName>> = {
   "logging/setLevel": "SetLevelRequest",
 };
 
-/** What revisions without sessions do not have (MCP 2026-07-28, SEP-2575). There, the SDK answers that no such method exists. */
+/**
+ * Methods that revisions without sessions lack (MCP 2026-07-28, SEP-2575). There, the SDK answers that no
+ * such method exists.
+ */
 const METHODS_OF_SESSIONS: ReadonlySet<string> = new Set([
   "initialize",
   "resources/subscribe",
@@ -68,7 +71,7 @@ export interface Refusal {
  */
 export type ClientMessage = { readonly message: JsonObject } | RefusedMessages;
 
-/** What cannot be carried out. */
+/** Requests that cannot be carried out. */
 export interface RefusedMessages {
   readonly refusals: readonly Refusal[];
   readonly isBatch: boolean;

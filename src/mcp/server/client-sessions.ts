@@ -12,7 +12,7 @@ const MAX_SHARED = 1_000;
 /** How many of these have the same id, but other roles or attributes. */
 const MAX_SHARED_OF_ID = 16;
 
-/** What a session shows of its client's name, in characters. */
+/** Maximum number of characters of a client's name. */
 const MAX_NAME_CHARS = 128;
 
 interface Shared {
@@ -29,8 +29,8 @@ export function principalKey(principal: Principal | undefined): string {
 }
 
 /**
- * The sessions of clients. A session of MCP 2025-11-25 has one of its own. MCP 2026-07-28 has no sessions, and what a
- * client sees must not depend on its connection: there, all requests of a principal share one.
+ * The sessions of clients. Each session of MCP 2025-11-25 has its own. MCP 2026-07-28 has no sessions, and
+ * what a client sees must not depend on its connection: there, all requests of a principal share one.
  */
 export class ClientSessions {
   readonly #options: Pick<McpServerOptions, "sessions" | "session">;
@@ -41,7 +41,7 @@ export class ClientSessions {
     this.#options = options;
   }
 
-  /** Whether a session is a client's of this kind of server. */
+  /** Whether a session belongs to a client of an MCP server. */
   static owns(sessionId: string): boolean {
     return sessionId.startsWith(PREFIX);
   }
@@ -55,7 +55,7 @@ export class ClientSessions {
   /**
    * Opens a session for one client. The caller closes it.
    *
-   * @param clientName What the client calls itself. Default: the session has no name.
+   * @param clientName The client's own name. Default: the session has no name.
    */
   open(principal: Principal | undefined, clientName = ""): Promise<Session> {
     const { sessions, session } = this.#options;

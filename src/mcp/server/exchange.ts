@@ -33,7 +33,7 @@ export interface RequestedCall {
   readonly arguments: JsonValue;
 }
 
-/** What the requests of a client need. */
+/** The services for the requests of a client. */
 export interface ExchangeParts {
   readonly sdk: Sdk;
   readonly runs: Runs;
@@ -46,7 +46,7 @@ export interface ExchangeParts {
   readonly capabilities: (context: ServerContext) => ClientCapabilities;
 }
 
-/** What the client gets: the end of the call, or what it has to answer first. */
+/** The result for the client: the end of the call, or requests that it has to answer first. */
 export type ExchangeResult =
   | { readonly execution: ToolExecution | null; readonly run: Run }
   | { readonly inputRequests: Record<string, JsonObject>; readonly requestState: string };

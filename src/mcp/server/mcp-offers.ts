@@ -24,7 +24,7 @@ export interface McpResourceTemplate extends McpResourceTraits {
   readonly complete?: Readonly<Record<string, McpComplete>>;
 }
 
-/** What is said about resources in a list. */
+/** The metadata of resources in a list. */
 export interface McpResourceTraits {
   readonly name: string;
   readonly title?: string;

@@ -51,13 +51,14 @@ export interface McpClient {
   /** What the client declared that it can do, by name, such as `elicitation`. Not to be trusted. */
   readonly capabilities: ClientCapabilities;
   /**
-   * Asks the client, and waits for all its responses. The wall time of the call goes on: to ask a person without that, use
-   * `context.ask`. A response has the form that its method prescribes, and a form's content matches its `requestedSchema`;
-   * nothing else about it is checked.
+   * Asks the client, and waits for all its responses. The wall time of the call is not stopped: use
+   * `context.ask` to ask a person without using it up. A response has the form that its method prescribes,
+   * and a form's content matches its `requestedSchema`; nothing else about it is checked.
    *
    * @param requests At most 16, by keys of letters, digits and `_.-`. A form must not ask for secrets.
    * @param signal Withdraws the requests.
-   * @throws {TypeError} as a rejection, if a request is invalid, and an `Error` if the client cannot be asked.
+   * @throws {TypeError} as a rejection, if a request is invalid, and an `Error` if the client cannot be
+   *   asked.
    */
   ask(
     requests: Readonly<Record<string, McpInputRequest>>,
@@ -307,7 +308,7 @@ async function withId(response: Response, id: JsonValue | undefined): Promise<Re
   return new Response(isNameless ? JSON.stringify({ ...body, id }) : text, { status, headers });
 }
 
-/** What a request on the wire without sessions is served with. */
+/** The context of a request on the wire without sessions. */
 interface ServedRequest {
   readonly principal: Principal | undefined;
   /** The end of its call, if the SDK has only to write the response. */

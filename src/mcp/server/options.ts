@@ -22,7 +22,7 @@ export interface McpServerOptions extends McpOffers {
   readonly imported?: () => McpOffers;
   /** The event stream of the sessions: progress and logs come from it. Default: clients get neither. */
   readonly events?: EventStream;
-  /** What the server says it is. Default: the name `sandgate`, and the version of the package. */
+  /** The server's description of itself. Default: the name `sandgate`, and the version of the package. */
   readonly info?: { readonly name: string; readonly version: string; readonly title?: string };
   /** What clients show to their models about the server. Default: nothing. */
   readonly instructions?: string;

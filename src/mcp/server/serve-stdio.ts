@@ -109,7 +109,7 @@ export class LineTransport implements Transport {
   readonly #onProblem: (problem: string) => void;
   readonly #close: () => void;
   readonly #line = new CollectedBytes();
-  /** What is known of a line that is too long. */
+  /** The known part of a line that is too long. */
   #long: LongLine | undefined;
   readonly #sdk: MessageSdk;
   #isClosed = false;
@@ -144,7 +144,7 @@ export class LineTransport implements Transport {
 
   readonly #onData = (chunk: Buffer | string): void => this.take(chunk);
 
-  /** Takes bytes of the client. What comes after the end is dropped. */
+  /** Takes bytes of the client. Everything after the end is dropped. */
   take(chunk: Buffer | string): void {
     if (this.#isClosed) return;
     let rest = typeof chunk === "string" ? Buffer.from(chunk) : chunk;

@@ -10,7 +10,7 @@ const TAG_BYTES = 16;
 /** We never issue longer ones. */
 const MAX_CHARS = 1_024;
 
-/** What a `requestState` says. */
+/** The content of a `requestState`. */
 export interface PendingState {
   /** The id of the pending call. */
   readonly id: string;

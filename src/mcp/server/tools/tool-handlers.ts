@@ -36,7 +36,7 @@ export interface ToolRequest {
   readonly arguments?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** How a call ended whose request the SDK has not read. */
+/** The end of a call whose request the SDK has not read. */
 export type EndOfCall = PromiseSettledResult<JsonObject>;
 
 /**
@@ -126,7 +126,10 @@ function asObject(schema: JsonObject): JsonObject {
   return schema["type"] === "object" ? schema : { type: "object", allOf: [schema] };
 }
 
-/** The tool's own hints, and those that its class makes true: a client must not take a tool for milder than its class. */
+/**
+ * The tool's own hints, and those that its class makes true: a client must not consider a tool less dangerous
+ * than its class.
+ */
 function annotationsOf(tool: Tool<never, never>): JsonObject {
   const { sideEffects = "destructive", idempotent } = tool;
   const readOnlyHint = changesNothing(sideEffects);
