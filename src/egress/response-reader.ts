@@ -163,7 +163,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     }
   }
 
-  /** Reserves room for what was read, and pauses reading until there is enough. */
+  /** Reserves memory for what was read, and pauses reading until there is enough. */
   charge(controller: Dispatcher.DispatchController, bytes: number): void {
     if (this.#limits.room?.take(bytes) === false) void this.#awaitRoom(controller, bytes);
   }

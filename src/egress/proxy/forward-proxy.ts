@@ -56,7 +56,7 @@ const HEADER_BYTES = 32_768;
 /** How many different refusals are reported. */
 const MAX_REPORTED = 100;
 
-/** What a proxy may pass on. */
+/** The requests that a proxy may pass on. */
 export interface ProxyOptions {
   /** Opens the egress when a request first needs it. */
   readonly openEgress: () => Promise<Egress>;
@@ -130,7 +130,7 @@ export class ForwardProxy {
     }
   }
 
-  /** What was sent to servers and received from them. */
+  /** The traffic with servers. */
   get traffic(): Traffic {
     return this.#meter.traffic;
   }
@@ -165,7 +165,7 @@ export class ForwardProxy {
       await forward(request, response, url, await this.#connect(url), this.#meter);
     } catch (error) {
       const { status, text } = this.#refuse(error, url?.origin);
-      // A response that has begun cannot become another one: the client sees that it was cut off.
+      // A response that has begun cannot be replaced: the client sees that it was cut off.
       if (response.headersSent) response.destroy();
       else response.writeHead(status, { connection: "close", "content-type": "text/plain" }).end(text);
     }

@@ -21,14 +21,14 @@ import { UnreadAnswers } from "../load/unread-answers.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import { FrameCall, type FrameCallHost, problemFrame, sized } from "./frame-call.ts";
 
-/** What a framed connection needs of its executor. */
+/** The services of the executor for a framed connection. */
 export interface FrameServices {
   readonly dispatcher: Dispatcher;
   /** The memory for bodies, which HTTP requests share. */
   readonly bodies: FairBudget;
   /** The memory for what clients have not read, which HTTP responses share. */
   readonly unread: FairBudget;
-  /** What the connection allows, without the clock. */
+  /** The bounds of the connection, without the clock. */
   readonly bounds: Omit<Hello, "now">;
   /** Milliseconds in which a frame must arrive, and in which the client must read what was written. */
   readonly requestMs: number;
@@ -84,7 +84,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
     };
     socket.setNoDelay(true).setKeepAlive(true, services.bounds.idleMs);
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
-    // A client that closes its half does not wait for its calls any more.
+    // A client that closes its half no longer waits for its calls.
     socket.on("end", () => this.destroy());
     socket.on("error", () => this.destroy());
     socket.on("close", () => this.destroy());
@@ -100,7 +100,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
     return this.#outbox.bytes > MAX_WAITING_BYTES;
   }
 
-  /** Whether something has still to be reported to the client. */
+  /** Whether something still has to be sent to the client. */
   get isBusy(): boolean {
     return this.#calls.size > 0 || this.#outbox.bytes > 0;
   }
@@ -110,7 +110,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   }
 
   admit(type: number, id: number, length: number): boolean {
-    // What is read ends the connection if the client does not read the answers to it.
+    // Reading can end the connection: the client may not read the answers.
     if (this.#isOver) return false;
     if (type !== FRAME.call) {
       if (type !== FRAME.cancel && type !== FRAME.ping) throw new FrameError("a frame has an unknown type");

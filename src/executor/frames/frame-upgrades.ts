@@ -81,7 +81,7 @@ class FrameConnections {
   }
 }
 
-/** What an executor shares between its requests and its framed connections. */
+/** The parts that requests and framed connections share. */
 export interface FrameUpgradesOptions {
   readonly dispatcher: Dispatcher;
   readonly guards: Guards;

@@ -53,7 +53,7 @@ export interface Guards {
 
 const HEADERS = Object.freeze({ "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" });
 
-/** Seconds after which a client may try again what the server had no room or no time for. */
+/** Seconds after which a client may retry a request that the server had no capacity for. */
 const RETRY_AFTER_S = "1";
 
 /** Refuses a request on one of {@link MoreRoutes}. The message is for the client. */

@@ -132,8 +132,8 @@ export function limitReadingTime(response: ServerResponse, ms: number): void {
 }
 
 /**
- * Closes the connection if the answers that clients have not read would take more than the budget. What is lost can be
- * asked for again.
+ * Closes the connection if the answers that clients have not read would take more than the budget. The client
+ * can ask for a lost answer again.
  */
 export function limitUnread(response: ServerResponse, unread: UnreadAnswers): void {
   response.on("prefinish", () => {

@@ -89,7 +89,7 @@ export class CallRunner {
     const { events: own } = this.#context;
     events.on((event) => {
       if (own?.listening) own.emit(event);
-      // Nested calls have other ids. What they print is not output of this call.
+      // Nested calls have other ids. Their output is not output of this call.
       const isOwn = event.callId === call.request.call.id;
       if (isOwn && (event.type === "tool.output" || event.type === "tool.log")) call.sendEvent(event);
     });
@@ -98,8 +98,9 @@ export class CallRunner {
 }
 
 /**
- * An execution without what is no part of the protocol: who confirmed the call and answered its questions here is for this
- * executor's own journal, and what it streamed has been reported already. A text for the model has a bound.
+ * An execution without the members that are not part of the protocol: who confirmed the call and answered its
+ * questions is for this executor's own journal, and streamed output has been reported already. The text for
+ * the model is bounded.
  */
 function reportedExecution(execution: ToolExecution): ToolExecution {
   const { confirmation, questions, partialOutput, work, modelText, ...reported } = execution;

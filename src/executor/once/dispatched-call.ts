@@ -145,7 +145,7 @@ export class DispatchedCall {
   }
 
   /** Calls the followers after the call has ended. */
-  letFollow(): void {
+  notifyFollowers(): void {
     for (const follow of this.#followers ?? []) follow();
   }
 

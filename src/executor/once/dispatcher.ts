@@ -270,7 +270,7 @@ export class Dispatcher {
   #release(call: DispatchedCall): void {
     this.#late.delete(call);
     this.#admission.release(call.caller);
-    call.letFollow();
+    call.notifyFollowers();
     this.#notifyIfIdle();
   }
 

@@ -64,8 +64,8 @@ export class TlsConnections {
   }
 
   /**
-   * Uses other certificates for new connections. Open connections go on, unless the authorities of clients' certificates
-   * change: those are closed after their current requests.
+   * Uses other certificates for new connections. Open connections stay open, unless the authorities of
+   * clients' certificates change: those are closed after their current requests.
    */
   replace(tls: CheckedTls): void {
     this.checkReplacement(tls);
