@@ -100,7 +100,7 @@ export class CompilerTurns {
   }
 }
 
-/** What checks the types of programs that are written in TypeScript. */
+/** Checks the types of programs that are written in TypeScript. */
 export interface ProgramTypes {
   readonly checker: TypeChecker;
   /** Returns the declaration of `tools` with these, whose names exist. Any other name is a tool of any type. */
@@ -158,10 +158,10 @@ function filesOf({ code, isExpression, declarations }: TypedProgram): Readonly<R
 }
 
 /**
- * Reads what the compiler said, and returns the first problems of the program as `/code line:column: message`.
+ * Reads the compiler's output, and returns the first problems of the program as `/code line:column: message`.
  *
  * @param output Its last line is ignored unless it ends: what the compiler says is cut when it is too long.
- * @throws {Error} if it said anything about something else, such as its options.
+ * @throws {Error} if the output is about anything else, such as its options.
  */
 export function readDiagnostics(output: string): readonly string[] {
   const problems: string[] = [];
@@ -218,7 +218,7 @@ const OPTIONS = [
   "--singleThreaded",
 ];
 
-/** What the compiler said; or why it said nothing. */
+/** The compiler's output, or why there is none. */
 type CompilerEnd =
   | { readonly status: "checked"; readonly output: string }
   /** It ran out of time or memory. */

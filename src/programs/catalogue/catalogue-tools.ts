@@ -159,7 +159,7 @@ function fieldsOf({ name, title, description, inputSchema, tags }: Tool<never, n
   };
 }
 
-/** The names of the parameters, and what is said about them. */
+/** The names and descriptions of the parameters. */
 function parametersOf({ properties }: JsonObject): readonly (readonly [name: string, detail: string])[] {
   if (!isJsonObject(properties)) return [];
   return Object.entries(properties)

@@ -30,9 +30,10 @@ export interface DescribeOptions {
 }
 
 /**
- * Writes the TypeScript declarations of tools, as a program calls them: a declaration of `tools`. The texts of tools are
- * hostile: whatever they have, the result is one declaration, of at most 1,000,000 characters; tools that have no room are
- * counted. Schemas are not followed out of their document, and what is recursive, too deep or too large is `any`.
+ * Writes the TypeScript declarations of tools, as a program calls them: a declaration of `tools`. The texts
+ * of tools are hostile: whatever they have, the result is one declaration, of at most 1,000,000 characters;
+ * tools that do not fit are counted. Schemas are not followed out of their document, and what is recursive,
+ * too deep or too large is `any`.
  */
 export function describe(registry: ToolRegistry<never>, options: DescribeOptions = {}): string {
   refuseUnknown(options, NAMES, "describe");
@@ -96,7 +97,7 @@ export function firstSentence(text: string): string {
 /** An identifier that needs no quotes. */
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
-/** The deepest type, and the most of its parts, that are written out. What is beyond is `any`. */
+/** The deepest type, and the most of its parts, that are written out. Deeper schemas become `any`. */
 const MAX_DEPTH = 8;
 
 const MAX_PARTS = 400;
@@ -230,10 +231,10 @@ class TypeWriter {
 function memberComment(member: JsonValue | undefined): string {
   if (!isJsonObject(member)) return "";
   const { description, default: preset } = member;
-  const said = typeof description === "string" ? description : "";
+  const text = typeof description === "string" ? description : "";
   const value = preset === undefined ? undefined : literal(preset);
-  const hint = value === undefined || /default/i.test(said) ? "" : ` Default: ${value}`;
-  return commentOf(said + hint, MAX_COMMENT_LENGTH);
+  const hint = value === undefined || /default/i.test(text) ? "" : ` Default: ${value}`;
+  return commentOf(text + hint, MAX_COMMENT_LENGTH);
 }
 
 /** Returns the type of one scalar value; `undefined` if it is not a scalar, or too long. */

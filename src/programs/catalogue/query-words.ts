@@ -18,7 +18,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 /** The word for the caller. */
 const SELF = "self";
 
-/** Verbs with the words that change what they mean, and what they mean then: a line for each. */
+/** Phrasal verbs and their meanings, one per line. */
 const PHRASES = `
 back up: backup
 bring back: restore
@@ -81,7 +81,7 @@ const MAX_QUERY_LENGTH = 1_000;
 /** How many words can stand between the words of a phrase: `hand the last task over`. */
 const MAX_BETWEEN = 3;
 
-/** By the stem of the verb: the other word, and the stems of what both mean. */
+/** The stems of the meanings, by the stem of the verb and the other word. */
 const BY_VERB: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> = readPhrases();
 
 function readPhrases(): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> {
@@ -96,14 +96,14 @@ function readPhrases(): ReadonlyMap<string, ReadonlyMap<string, readonly string[
   return phrases;
 }
 
-/** What is written in a form of its own, and the words for what it is. */
+/** Recognisable forms, such as URLs, and the words that they add. */
 const FORMS: readonly (readonly [form: RegExp, words: string])[] = [
   [/\bhttps?:\/\/|\bwww\./i, "url"],
   [/(?<![\w.+-])[\w.+-]+@[\w-]+\.\w/, "email"],
   [/(?<![\w@/])[\w-]+\.(?!com\b|org\b|net\b)\p{L}[\p{L}\p{N}]{0,4}(?![\w.@])|(?:^|\s)\*\.\w+/u, "file"],
   [/(?:^|\s)\.{0,2}\/\w/, "path"],
   [/[$€£¥]\s?\d|\d\s?[$€£¥]/, "money"],
-  // Of such questions, all other words say nothing.
+  // In such questions, all other words are insignificant.
   [
     /\bwho\s?am\s?i\b|\bam i\b|\b(?:my|our) (?:own )?(?:profile|user ?name|identity|login)\b|\b(?:current|logged[- ]in) user\b|\b(?:logged|signed)[- ]in\b/i,
     `${SELF} user authenticated profile`,
@@ -123,7 +123,7 @@ export function isQuestion(query: string): boolean {
 export function queryWordsOf(query: string): readonly string[] {
   const text = query.slice(0, MAX_QUERY_LENGTH).normalize("NFKC");
   const words = new Set(wordsOf(text));
-  // It only leads to what is asked for: `what do I know about Ann`.
+  // It only introduces the subject: `what do I know about Ann`.
   words.delete("about");
   const spoken = text.toLowerCase().match(/\p{L}+/gu) ?? [];
   for (const [index, word] of spoken.entries()) {
@@ -159,7 +159,7 @@ export function wordsOf(text: string): readonly string[] {
   return words;
 }
 
-/** Removes the endings of an English word, as far as it takes to have its forms meet. */
+/** Removes the endings of an English word, so that its forms have the same stem. */
 export function stem(word: string): string {
   if (word.length <= 3) return word;
   let root = word;
@@ -167,7 +167,7 @@ export function stem(word: string): string {
   else if (/(?:[sx]|ch|sh|z)es$/.test(root)) root = root.slice(0, -2);
   else if (/[^su]s$/.test(root)) root = root.slice(0, -1);
   root = withoutSuffix(root);
-  // `create`, `creating` and `creation` meet without the last vowel.
+  // `create`, `creating` and `creation` have the same stem without the last vowel.
   return root.length > 3 && root.endsWith("e") ? root.slice(0, -1) : root;
 }
 

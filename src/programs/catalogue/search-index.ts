@@ -40,8 +40,8 @@ interface Postings {
 }
 
 /**
- * An index that ranks documents by BM25F over words in their basic forms. What does not depend on the query is computed
- * once: a query adds up numbers.
+ * An index that ranks documents by BM25F over words in their basic forms. Everything that does not depend on
+ * the query is computed once, so that a query only adds numbers.
  */
 export class SearchIndex {
   readonly #postings = new Map<string, Postings>();

@@ -1,8 +1,8 @@
 import { stem } from "./query-words.ts";
 
 /**
- * Words that people use for the same thing as those that tools are described with: a line for each. A word can stand in
- * several.
+ * Groups of words that users and descriptions of tools use for the same thing, one per line. A word can stand
+ * in several.
  */
 const LINES = `
 delete remove erase drop trash discard clear purge wipe destroy uninstall dispose

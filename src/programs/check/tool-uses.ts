@@ -4,7 +4,7 @@ import type { JsonValue } from "../../json/value.ts";
 import { type SyntaxNode, walk } from "../../sandboxes/quickjs/parse-program.ts";
 import type { CodePosition, KnownInput, ToolUse } from "./checked-code.ts";
 
-/** What is nested deeper, and what comes after so many values, counts as unknown. */
+/** Deeper values, and those beyond this number, count as unknown. */
 const MAX_DEPTH = 32;
 
 const MAX_VALUES = 2_000;
@@ -52,7 +52,7 @@ function memberOfTools(node: SyntaxNode): string | undefined {
   if (node.type !== "MemberExpression" || !isTools(node["object"] as SyntaxNode)) return undefined;
   const property = node["property"] as SyntaxNode;
   const name = node["computed"] === true ? property["value"] : property["name"];
-  // What every object has may be meant: the program finds out when it runs.
+  // Members of all objects are not checked: the program finds out when it runs.
   return typeof name === "string" && !(name in Object.prototype) ? name : undefined;
 }
 

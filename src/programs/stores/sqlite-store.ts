@@ -19,7 +19,10 @@ const MAX_TEMPLATE_BYTES = 256 * 1_024 * 1_024;
 const UPDATE = `UPDATE programs SET revision = ?, waiting = 1, template = ?, header = ?, sealed = ?
   WHERE id = ? AND revision = ?`;
 
-/** Keeps suspended programs in one file, which several processes can have open: a program goes on in one of them. */
+/**
+ * Keeps suspended programs in one file, which several processes can have open: a program continues in one of
+ * them.
+ */
 export class SqliteSuspensionStore implements SuspensionStore {
   readonly #database: DatabaseSync;
   /** `undefined` if nothing is written. */
@@ -212,7 +215,10 @@ export class SqliteSuspensionStore implements SuspensionStore {
   }
 }
 
-/** Returns what is readable of a program; `undefined` if it was changed so that it is nothing of the kind, and cannot go on. */
+/**
+ * Returns what is readable of a program; `undefined` if it was changed, so that it cannot be read and cannot
+ * continue.
+ */
 function readHeader({ waiting, header }: Row): ProgramHeader | undefined {
   try {
     const read = JSON.parse(header as string) as ProgramHeader;

@@ -66,7 +66,7 @@ export interface SuspensionStore {
 /** What became of a claim: `begun` and `ended` are states of a call that was claimed before. */
 export type CallClaim = "fresh" | "begun" | "ended" | "conflict";
 
-/** What is readable of a suspended program. Sealed programs are bound to it. */
+/** The unencrypted part of a suspended program. Sealed programs are bound to it. */
 export interface ProgramHeader extends CallPlace {
   /** Identifies the program: 32 hexadecimal digits, which follow from where its call was made. */
   readonly id: string;

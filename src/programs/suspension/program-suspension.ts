@@ -22,7 +22,7 @@ const RETRIES = retry(handleAll, {
   backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
 });
 
-/** What all programs share. */
+/** The services that all programs share. */
 export interface SuspensionHost {
   readonly store: SuspensionStore;
   readonly keys: SuspensionKeys;
@@ -241,7 +241,10 @@ export class ProgramSuspension implements CallSuspension {
   }
 }
 
-/** Tells the operator that a program that has ended stays in its store. It goes on nowhere, and is cleaned up later. */
+/**
+ * Tells the operator that a program that has ended stays in its store. It never continues, and is removed
+ * later.
+ */
 export function warnNotRemoved(thrown: unknown): void {
   const { message } = describeThrown(thrown);
   process.emitWarning(`A program could not be removed: ${message}`, { code: "SANDGATE_NOT_SUSPENDED" });
@@ -263,12 +266,12 @@ export function programId({ sessionId, turnId, messageId, callId }: CallPlace): 
   return new CanonicalJson([sessionId, turnId, messageId, callId]).digest.slice(0, ID_LENGTH);
 }
 
-/** What a sealed program is bound to: everything that is readable of it, but whether it waits. */
+/** The data that a sealed program is bound to: its unencrypted part, except for whether it waits. */
 export function boundTo({ state: _, ...header }: ProgramHeader): JsonObject {
   return JSON.parse(JSON.stringify(header)) as JsonObject;
 }
 
-/** What a sealed result of a call is bound to. */
+/** The data that a sealed result of a call is bound to. */
 function boundResult(
   program: Pick<ProgramHeader, "id" | "principal">,
   call: { readonly number: number; readonly digest: string },

@@ -1,6 +1,9 @@
 import { SandgateError } from "../../base/thrown.ts";
 
-/** Thrown if a suspended program must not go on. `message` says why, for the model; `reason` is for programs. */
+/**
+ * Thrown if a suspended program must not continue. `message` says why, for the model; `reason` is for
+ * programs.
+ */
 export class SuspensionRefusedError extends SandgateError {
   override readonly name = "SuspensionRefusedError";
   override readonly code = "suspension_refused";
@@ -12,7 +15,7 @@ export class SuspensionRefusedError extends SandgateError {
   }
 }
 
-/** Why a suspended program must not go on. */
+/** Why a suspended program must not continue. */
 export type SuspensionRefusal =
   | "unknown"
   | "taken"

@@ -142,7 +142,7 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
     if (this.#takenElsewhere.delete(id)) return;
     try {
       const stored = await store.get(id);
-      // One that went on in another process is its own.
+      // A program that continued in another process belongs to that process.
       if (stored?.state === "waiting" && (await store.take(stored.id, stored.revision)))
         await store.remove(stored.id);
     } catch (thrown) {
@@ -165,15 +165,15 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
     return this.#host.store.list();
   }
 
-  /** Closes the store. What is suspended stays so. */
+  /** Closes the store. Suspended programs stay suspended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#host.store.close();
   }
 }
 
 /**
- * Removes the programs that can never go on, and the templates that no program names. What another process has in the store
- * stays as long as it can go on.
+ * Removes the programs that can never continue, and the templates that no program uses. Programs of other
+ * processes stay as long as they can continue.
  *
  * @param isLost Whether no process goes on with a program.
  * @param now Milliseconds since the epoch.
@@ -192,7 +192,7 @@ async function cleanStore(
   await store.removeTemplates();
 }
 
-/** Whether no process goes on with a program, or begins to do so now. */
+/** Whether no process continues a program, or is about to. */
 async function isFree(store: SuspensionStore, { id, state, revision }: ProgramHeader): Promise<boolean> {
   return state === "taken" || store.take(id, revision);
 }
