@@ -7,7 +7,7 @@ import type { ModelReader } from "../tool/tool-traits.ts";
 import { listText, onOneLine } from "./model-texts.ts";
 import { inputSchema, type ToolsetNaming } from "./tool-parts.ts";
 
-/** What a compiler or linter says of a place in a file. */
+/** A message of a compiler or linter about a place in a file. */
 interface Diagnostic {
   readonly path: string;
   /** From 1. */
@@ -107,7 +107,7 @@ export function diagnosticsTools({ command, find }: DiagnosticsOptions): readonl
   ];
 }
 
-/** What the tool returns. */
+/** The tool's result. */
 interface FoundDiagnostics {
   readonly diagnostics: readonly Diagnostic[];
   readonly leftOut?: number;

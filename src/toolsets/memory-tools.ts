@@ -11,7 +11,7 @@ import type { HostContext } from "../tool/implementations/implementations.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import { inputSchema, type ToolsetNaming, Writing } from "./tool-parts.ts";
 
-/** What a session remembers: texts under keys that are made here. */
+/** The memory of a session: texts under generated keys. */
 class MemoryEntries {
   readonly #store: KeyValueStore;
   readonly #signal: AbortSignal;

@@ -1,6 +1,6 @@
 import type { ModelReader } from "../tool/tool-traits.ts";
 
-/** The room for the notes of a text. */
+/** The characters reserved for the notes of a text. */
 const RESERVED = 400;
 
 /** Lines of a list, as the model reads them. */
@@ -8,7 +8,7 @@ export interface ListedText {
   readonly lines: readonly string[];
   /** What a result is called, in the plural: `"matches"`. */
   readonly what: string;
-  /** What the model reads if there are none. */
+  /** The text for the model if there are none. */
   readonly none: string;
   /** What to do about too many, if the tool cannot skip results. Default: it has the argument `offset`. */
   readonly narrower?: string;
@@ -18,8 +18,8 @@ export interface ListedText {
 }
 
 /**
- * Returns lines as far as the model reads them, and says where to go on if those are not all. The argument `offset` of the call is
- * the number of results that were skipped.
+ * Returns as many lines as the model reads, with a note on how to get further ones. The argument `offset` of
+ * the call is the number of results that were skipped.
  */
 export function listText(
   { lines, what, none, isResult = () => true, narrower, note }: ListedText,

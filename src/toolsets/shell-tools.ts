@@ -16,7 +16,7 @@ const HEAD = 0.4;
 
 const WHOLE = "To read them, write the output to a file and read that, or search it with grep.";
 
-/** What git writes if it cannot replace a file on which a mount lies: the sandbox protects it so. */
+/** The message of git if it cannot replace a file under a mount, with which the sandbox protects it. */
 const PROTECTED_CONFIG = /could not write config file .{1,4096}: Device or resource busy/;
 
 const CONFIG_NOTE =
@@ -268,7 +268,7 @@ function completionText(
 ): string {
   const room = Math.max(chars - RESERVED - (note?.length ?? 0), 0);
   const [out, err] = [plainText(stdout), plainText(stderr)];
-  // What one of them does not need, the other one gets.
+  // Characters that one of them does not need are available to the other one.
   const half = Math.floor(room / 2);
   const most = { out: Math.max(half, room - err.length), err: Math.max(half, room - out.length) };
   const parts = [

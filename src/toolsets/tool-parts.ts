@@ -30,7 +30,7 @@ export function inputSchema<
   };
 }
 
-/** What every toolset can be registered with. */
+/** The options of every toolset. */
 export interface ToolsetNaming {
   /** What the name of each tool begins with, such as `project_`. Default: nothing. */
   readonly prefix?: string;

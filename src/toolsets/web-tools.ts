@@ -78,7 +78,7 @@ interface Page {
   readonly text: string;
 }
 
-/** The room for the lines around the text of a page. */
+/** The characters reserved for the lines around the text of a page. */
 const RESERVED = 400;
 
 /**

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 /** Milliseconds of work in a turn of the event loop. */
 const TURN_MS = 5;
 
-/** The time of a long piece of work: it leaves room for other events, has a deadline, and can be cancelled. */
+/** Paces a long piece of work: it yields to other events, has a deadline, and can be cancelled. */
 export class Pace {
   readonly #signal: AbortSignal;
   readonly #deadline: number;
@@ -33,7 +33,8 @@ export class Pace {
   /**
    * Call it between steps of at most a few milliseconds.
    *
-   * @returns `undefined` if the work can go on in this turn of the event loop, otherwise a promise of the next one.
+   * @returns `undefined` if the work can continue in this turn of the event loop, otherwise a promise of the
+   *   next one.
    * @throws the reason of the signal if that is aborted. The promise rejects with it, too.
    */
   turn(): Promise<void> | undefined {

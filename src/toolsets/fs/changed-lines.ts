@@ -11,7 +11,7 @@ const MAX_LENGTH = 2_000;
 /** How much of two texts is compared at once. */
 const STEP = 65_536;
 
-/** What an edit returns. */
+/** The result of an edit. */
 export interface EditOutput {
   readonly replacements: number;
   /** The lines from the first one that changed to the last one, as they are now, with some around them. */

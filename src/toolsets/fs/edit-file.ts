@@ -19,7 +19,7 @@ const MAX_EDITS = 100;
 /** How far occurrences of a text are counted that is to occur once, and how many an edit replaces at most. */
 const MAX_COUNT = 1_000;
 
-/** In how many lines a text is said to occur. */
+/** Maximum number of reported lines in which a text occurs. */
 const MAX_NAMED = 5;
 
 const MAX_REPLACEMENTS = 1_000_000;

@@ -50,7 +50,7 @@ export const listDirectory: Tool = defineTool({
     ),
 });
 
-/** What a call returns. */
+/** The result of a call. */
 interface Listing {
   readonly entries: readonly FileEntry[];
   readonly note?: string;

@@ -130,7 +130,7 @@ $marked
 Edit them, and commit then"
 fi`;
 
-/** Says which of the staged files have a filter, such as those of Git LFS, or marks of conflicts. */
+/** Reports which of the staged files have a filter, such as those of Git LFS, or conflict markers. */
 export const SAY_WHAT_IS_STAGED: string = `
 filtered=$(look diff --cached --name-only --diff-filter=d | look check-attr --stdin filter | grep -v ': filter: \\(unspecified\\|unset\\|set\\)$' | head -n 20) || :
 [ -z "$filtered" ] || printf '%s\\n' "Filters do not run here, so these files are staged as they are, not as their filter would write them:" "$filtered" "If the filter is needed, unstage them, and ask the user to stage them or run git with run_command."
@@ -177,7 +177,7 @@ const ABOUT_CONFIGURATION =
 const ONLY_HTTPS =
   "Remotes are reached over HTTPS only: ask the user to set such an address with git remote set-url";
 
-/** What to do about what git says. */
+/** Advice about messages of git. */
 const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/transport '\w+' not allowed/, ONLY_HTTPS],
   [
@@ -195,7 +195,7 @@ export interface GitRun<Input> {
   /** Returns what the model reads if git prints nothing. Default: that. */
   readonly nothing?: (input: Input) => string;
   /** Returns what the model reads after what git printed. Default: nothing. */
-  readonly also?: (said: string) => string;
+  readonly also?: (output: string) => string;
 }
 
 /**
@@ -223,18 +223,18 @@ export function git<Input>(
     output: "completion",
     env: ENVIRONMENT,
     result: ({ exitCode, stdout, stderr, note }, input) => {
-      const said = `${stdout}${stderr.replace(ABOUT_CONFIGURATION, "")}`;
+      const output = `${stdout}${stderr.replace(ABOUT_CONFIGURATION, "")}`;
       const noted = note === undefined ? "" : `\n${note}`;
-      if (exitCode !== 0) throw new ToolFailure("execution_error", `${failure(said, exitCode)}${noted}`);
+      if (exitCode !== 0) throw new ToolFailure("execution_error", `${failure(output, exitCode)}${noted}`);
       // A model could take an empty result for a failure, and some providers reject one.
-      return `${said || nothing(input)}${also(said)}${noted}`;
+      return `${output || nothing(input)}${also(output)}${noted}`;
     },
   };
 }
 
 /** Git writes the reason of a failure to either output: that there is nothing to commit, for example, to the standard one. */
-function failure(said: string, exitCode: number): string {
-  const text = said.trim();
+function failure(output: string, exitCode: number): string {
+  const text = output.trim();
   if (text === "") return `Git exited with code ${exitCode}, and printed nothing`;
   const [, hint = ""] = HINTS.find(([pattern]) => pattern.test(text)) ?? [];
   return `${shorten(text, MAX_FAILURE, 0.5)}${hint && `\n${hint}`}`;

@@ -115,7 +115,7 @@ const status = defineTool({
   process: git(() => ["status", "--short", "--branch", "--ignore-submodules=all"], {
     after: SAY_WHAT_IS_UNDER_WAY,
     // A line for the branch alone could be taken for a list that was cut off.
-    also: (said) => (/^##[^\n]*\n?$/.test(said) ? "There are no changes, and no new files.\n" : ""),
+    also: (output) => (/^##[^\n]*\n?$/.test(output) ? "There are no changes, and no new files.\n" : ""),
   }),
 });
 

@@ -1,4 +1,4 @@
-/** What a slash after one of these begins: a regular expression, and not a division. */
+/** After one of these, a slash begins a regular expression, not a division. */
 const BEFORE_REGEXP =
   /(?:^|[=(,:;[!&|?{}+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|void|delete|await|yield))$/;
 

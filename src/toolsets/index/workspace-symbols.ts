@@ -280,7 +280,7 @@ function javaScriptSymbols(text: string): readonly CodeSymbol[] {
 }
 
 function declarationIn(line: string, depth: number): Found | undefined {
-  // What functions define for themselves is of no use elsewhere; classes and functions in them may be.
+  // Local variables of functions are of no use elsewhere; classes and functions in them may be.
   for (const [kind, pattern] of DECLARATIONS) {
     if (depth > 0 && (kind === "constant" || kind === "variable")) return undefined;
     const name = pattern.exec(line)?.[1];

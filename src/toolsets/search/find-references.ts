@@ -24,7 +24,7 @@ const WORD_BEFORE = /[\p{L}\p{M}\p{N}_$]$/u;
 /** How much before and after a symbol is looked at, in UTF-16 code units. */
 const NEARBY = 300;
 
-/** What is before the name of a definition, in the languages in which agents mostly program. */
+/** Text before the name of a definition, in the languages that agents mostly use. */
 const KEYWORD =
   /(?:^|[^\p{L}\p{N}_$.])(?:class|interface|type|enum|struct|trait|union|protocol|record|namespace|module|package|object|extension|function|func|fn|fun|def|sub|proc|const|let|var|val|static|impl|typedef|macro_rules!|#define)[ \t]*(?:[ \t]|\*)[ \t]*$/u;
 

@@ -86,7 +86,7 @@ function refusal(message: string): ToolFailure {
 
 /** A pattern for lines. */
 export class LinePattern {
-  /** What the pattern matches, if it is nothing but a text. */
+  /** The text that the pattern matches, if it is a literal. */
   readonly literal: string | undefined;
   /** A text without which no line matches, and which need not be decoded to be found. */
   readonly required: string | undefined;

@@ -14,7 +14,7 @@ export interface FoundLine extends Line {
   readonly isMatch: boolean;
 }
 
-/** What is found in a text. */
+/** The matches in a text. */
 export interface GrepResult {
   /** In order, each of them once. */
   readonly lines: readonly FoundLine[];

@@ -105,15 +105,15 @@ interface GrepInput {
 /** The exit code of timeout(1). */
 const TIME_IS_UP = 124;
 
-/** What ripgrep says of a pattern that it does not take. */
+/** The message of ripgrep about a pattern that it does not support. */
 const REFUSED_PATTERN = /^(?:rg: )?(?:regex parse error|Compiled regex exceeds size limit)/m;
 
 /** The exit code of ripgrep if something could not be read. */
 const TROUBLE = 2;
 
 /**
- * Returns a program that searches as the walk of `grep` does, with `ripgrep`. What it finds is matched again here, by the
- * same patterns and globs.
+ * Returns a program that searches as the walk of `grep` does, with `ripgrep`. Its results are matched again
+ * here, with the same patterns and globs.
  *
  * @param timeMs After how many milliseconds the search ends with what it has found.
  */
@@ -213,14 +213,14 @@ function noteOf(notes: ReadonlySet<string>): { readonly note?: string } {
   return notes.size === 0 ? {} : { note: [...notes].join(" ") };
 }
 
-/** Reads what the script says of itself, among what ripgrep says. */
+/** Reads the script's own lines among the messages of ripgrep. */
 function noteTrouble(stderr: string, input: GrepInput, timeMs: number, notes: Set<string>): void {
   const { path = "." } = input;
-  const said = stderr
+  const reports = stderr
     .split("\n")
     .filter((line) => line.startsWith(SAYS))
     .map((line) => line.slice(SAYS.length));
-  if (said.includes("missing")) {
+  if (reports.includes("missing")) {
     throw new ToolFailure(
       "execution_error",
       "ripgrep is not installed in the sandbox. Run another program.",
@@ -229,7 +229,7 @@ function noteTrouble(stderr: string, input: GrepInput, timeMs: number, notes: Se
       },
     );
   }
-  if (said.includes("no path")) {
+  if (reports.includes("no path")) {
     throw new FileFailure("no-entry", `Cannot stat '${shownPath(path)}': no such file or directory`);
   }
   if (REFUSED_PATTERN.test(stderr)) {
@@ -237,14 +237,14 @@ function noteTrouble(stderr: string, input: GrepInput, timeMs: number, notes: Se
       effect: "none",
     });
   }
-  if (said.includes("binary") && inGlob([{ path, lines: [] }], input).length > 0)
+  if (reports.includes("binary") && inGlob([{ path, lines: [] }], input).length > 0)
     notes.add(notSearched(path));
-  if (said.includes("other rules")) {
+  if (reports.includes("other rules")) {
     notes.add(
       "The .gitignore of the workspace has rules with braces, escapes or **, which ripgrep may read otherwise than Git.",
     );
   }
-  const ended = said.find((line) => line.startsWith("ended "));
+  const ended = reports.find((line) => line.startsWith("ended "));
   const code = Number(ended?.slice("ended ".length) ?? TROUBLE);
   if (code === TIME_IS_UP) {
     notes.add(

@@ -25,7 +25,7 @@ export interface SearchedFile {
   readonly bytes: Buffer;
 }
 
-/** Says that the only file of a search is no text in UTF-8: that nothing was found in it says nothing. */
+/** Reports that the only file of a search is not UTF-8 text, so that the lack of matches means nothing. */
 export function notSearched(path: string): string {
   return `'${shownPath(path)}' was not searched: it is a binary file, or in UTF-16. Have a program convert it, such as iconv.`;
 }
