@@ -97,7 +97,7 @@ export interface PendingChange {
 /** The context in which a list of changes is described. */
 export interface ListedChanges {
   readonly store: StagedStore;
-  /** All that are staged. */
+  /** All staged changes. */
   readonly all: RecordsByPath;
   /** The remaining budget for differences. */
   readonly budget: DiffBudget;

@@ -191,7 +191,7 @@ export class StagedChanges {
     return this.#locked(async () => this.#forget(this.#store.all()));
   }
 
-  /** Closes the workspace. What is staged stays. */
+  /** Closes the workspace. Staged changes stay staged. */
   close(): Promise<void> {
     return this.#next(async () => {
       this.#mount.room.clear();

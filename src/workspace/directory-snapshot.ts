@@ -13,7 +13,7 @@ import type { FileChange } from "../tool/changes.ts";
 import { isGone } from "./error.ts";
 import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths.ts";
 
-/** How much is looked at. Beyond it, a snapshot is not complete, and useless. */
+/** The bounds of a snapshot. Beyond them, it is incomplete, and useless. */
 export interface SnapshotBounds {
   /** Default: 50,000 files and directories. */
   readonly entries?: number;
@@ -28,13 +28,13 @@ const MAX_DEPTH = 128;
 /** How many entries are read in a turn of the event loop. */
 const ENTRIES_PER_TURN = 256;
 
-/** What git writes in most of its commands. Its other files are not looked at. */
+/** The files that most commands of git write. Its other files are ignored. */
 const GIT_FILES = ["HEAD", "index", "packed-refs", "logs/HEAD", "config", "config.worktree", "commondir"];
 
 /** Folders of git whose files count: they say what git runs. */
 const GIT_FOLDERS = ["hooks", "info"];
 
-/** A directory or a file to look at. */
+/** A directory or a file to scan. */
 export interface SnapshotPlace {
   /** Open, at least without its contents. */
   readonly fd: number;
@@ -82,7 +82,7 @@ export class DirectorySnapshot {
     this.#until = performance.now() + timeMs;
   }
 
-  /** What was changed between this snapshot and a later one of the same places. */
+  /** Returns the changes between this snapshot and a later one of the same places. */
   changesTo(later: DirectorySnapshot): readonly FileChange[] {
     const changes: FileChange[] = [];
     for (const [path, { state, bytes }] of later.#files) {
@@ -156,7 +156,7 @@ export class DirectorySnapshot {
   }
 }
 
-/** Returns the directories that are only in one snapshot, and in which nothing else has the same change. */
+/** Returns the directories that are only in one snapshot, and contain no other entry with the same change. */
 function emptyOnes(
   here: ReadonlySet<string>,
   there: ReadonlySet<string>,
@@ -194,7 +194,7 @@ function* entriesOf(directory: number): Generator<Dirent> {
 /**
  * Returns `undefined` if the directory was removed or replaced meanwhile.
  *
- * @throws {SnapshotError} if it cannot be opened for another reason: what is in it would count as deleted.
+ * @throws {SnapshotError} if it cannot be opened for another reason: its entries would count as deleted.
  */
 function open(parent: number, name: string): number | undefined {
   try {

@@ -164,7 +164,7 @@ export function syscallUnless<Result>(
   }
 }
 
-/** Whether nothing is there any more: an entry was removed, or something of another kind has its name. */
+/** Whether an entry no longer exists: it was removed, or replaced by one of another kind. */
 export function isGone(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

@@ -30,9 +30,10 @@ export interface ReplaceOptions {
 }
 
 /**
- * A new version of a file. It is written beside the old version, in the same directory, and takes its name only when
- * it is complete: whatever goes wrong before, such as a full disk, the old version stays as it was. The new version has
- * the permissions of the old one, and its owner where this process may set it.
+ * A new version of a file. It is written beside the old version, in the same directory, and takes its name
+ * only when it is complete: if anything fails before, for example because the disk is full, the old version
+ * is unchanged. The new version has the permissions of the old one, and its owner where this process may set
+ * it.
  */
 export class FileReplacement implements Disposable {
   readonly #root: WorkspaceRoot;
@@ -99,7 +100,7 @@ export class FileReplacement implements Disposable {
     return this.#file;
   }
 
-  /** Gives the new version the name of the file. It must have been flushed to the disk. */
+  /** Renames the new version to the file. It must have been flushed to the disk. */
   commit(): void {
     const directory = this.#directory.number;
     this.#root.checkHolds(directory);
@@ -110,7 +111,7 @@ export class FileReplacement implements Disposable {
     this.#isPending = false;
   }
 
-  /** Removes the new version, unless it has the name of the file by now. */
+  /** Removes the new version, unless it was renamed. */
   [Symbol.dispose](): void {
     this.#file.close();
     if (this.#isPending) {
@@ -147,7 +148,7 @@ export function takeOver(fd: number, { mode, uid, gid }: Pick<Stats, "mode" | "u
   syscall(() => fchmodSync(fd, (isOfGroup ? mode : asForOthers(mode)) & 0o777));
 }
 
-/** Gives the group only what everyone has: it is not the one for which the mode was set. */
+/** Gives the group only the permissions of everyone: it is not the group for which the mode was set. */
 function asForOthers(mode: number): number {
   return mode & (0o707 | ((mode & 0o007) << 3));
 }

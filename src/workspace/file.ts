@@ -43,8 +43,8 @@ export class WorkspaceFile {
   readonly #sizeAtOpen: number | undefined;
 
   /**
-   * @param path Under which its changes are retained. Default: they are not.
-   * @param size The size in bytes when it was opened. Default: it is asked for when it is needed.
+   * @param path The path under which its changes are recorded. Default: they are not recorded.
+   * @param size The size in bytes when it was opened. Default: it is read when needed.
    */
   constructor(root: WorkspaceRoot, fd: SharedFd, access: FileAccess, path?: string, size?: number) {
     this.#sizeAtOpen = size;

@@ -55,7 +55,7 @@ export interface OpenPlace extends FoundPlace {
   readonly fd: number;
 }
 
-/** What a search found. */
+/** The result of a search. */
 export interface FoundPlaces<Place extends FoundPlace = FoundPlace> {
   readonly places: readonly Place[];
   /** Whether everything was searched: there were neither too many directories nor too many places. */
@@ -65,15 +65,16 @@ export interface FoundPlaces<Place extends FoundPlace = FoundPlace> {
 }
 
 /**
- * Finds protected places below a granted directory: in it, and in the first 200 directories below it, level by level; see
- * {@link SearchOrder}. No link is followed. New versions of files that are being written are left out: a mount at a place that is gone by then would
- * leave an empty file there. A long search takes turns with other work of this process.
+ * Finds protected places below a granted directory: in it, and in the first 200 directories below it, level
+ * by level; see {@link SearchOrder}. No link is followed. New versions of files that are being written are
+ * left out: by the time of a mount they are gone, and it would leave an empty file. A long search takes turns
+ * with other work of this process.
  *
  * @param fd The open granted directory.
  * @param grant Its names are those of the open directory.
- * @param options.owner For whom it is searched. Default: it is not known.
- * @throws {DirectoryGrantError} if an entry cannot be searched, although programs of this user can change it or what is in it: it
- *   could have protected places.
+ * @param options.owner The owner of the search. Default: unknown.
+ * @throws {DirectoryGrantError} if an entry cannot be searched, although programs of this user can change it
+ *   or what is in it: it could have protected places.
  */
 export async function findProtected(
   fd: number,
@@ -206,7 +207,7 @@ async function entriesOf(directory: number, work: SlicedWork): Promise<readonly 
         entries.push(entry);
         if (entries.length % ENTRIES_AT_ONCE === 0) await work.next();
       }
-      // Of names that differ in their case only, one in small letters is what programs look for.
+      // Of names that differ only in case, programs look for the one in lower case.
       return [
         ...entries.filter(({ name }) => isSmall(name)),
         ...entries.filter(({ name }) => !isSmall(name)),
@@ -239,7 +240,7 @@ function latest(first: bigint, second: bigint): bigint {
   return first > second ? first : second;
 }
 
-/** @param since When the directories were changed that make it a place. */
+/** @param since When the directories that make it a place were changed. */
 function open(
   parent: number,
   entry: Dirent,

@@ -9,7 +9,7 @@ import {
   REPOSITORY_PLACE,
 } from "./protected-places.ts";
 
-/** How much of a path a grant names, and which protected places it opens. */
+/** The part of a path that a grant names, and the protected places that it opens. */
 export interface ProtectionGrant {
   /** The path that the grant names, by its names. */
   readonly named: readonly string[];
@@ -37,7 +37,7 @@ export function unopenedPlace(
  * repository.
  *
  * @param path The names from the root of the file system to the entry.
- * @param exists Whether there is something at a path.
+ * @param exists Whether a path exists.
  */
 export function repositoryPlace(
   path: readonly string[],
@@ -56,7 +56,7 @@ export function repositoryPlace(
   return undefined;
 }
 
-/** Whether a grant opens what is at a path. */
+/** Whether a grant opens the entry at a path. */
 function opens(
   { named, writesProtected = [] }: ProtectionGrant,
   path: readonly string[],

@@ -27,10 +27,10 @@ interface FoldedPlace {
   readonly path: string;
 }
 
-/** How long paths and hard links are taken for known, in milliseconds: they can change meanwhile. */
+/** How long paths and hard links are cached, in milliseconds: they can change meanwhile. */
 const KNOWN_MS = 1_000;
 
-/** How many files of guarded folders are looked at for hard links. */
+/** Maximum number of files of guarded folders that are searched for hard links. */
 const MAX_LOOKED_AT = 10_000;
 
 let current: { readonly files: readonly GuardedFile[]; readonly until: number; guard: Guard } | undefined;
@@ -38,10 +38,10 @@ let current: { readonly files: readonly GuardedFile[]; readonly until: number; g
 /** Folders of packages, whose files package managers link to their stores. */
 const PACKAGES = /\/node_modules(?:\/|$)/;
 
-/** How many granted directories are known to be far from guarded files. */
+/** Maximum number of cached results of {@link Guard.isNear}. */
 const MAX_KNOWN = 1_000;
 
-/** Finds out whether an entry of a granted directory is one that no tool may change, or read. */
+/** Decides whether tools may change or read an entry of a granted directory. */
 export class Guard {
   readonly places: readonly GuardedPlace[];
   readonly #folded: readonly FoldedPlace[];
@@ -97,7 +97,9 @@ export class Guard {
     return found;
   }
 
-  /** Whether a path leads to a guarded file: moved away, the file would not be found where it is expected. */
+  /**
+   * Whether a path leads to a guarded file: if it were moved away, the file would not be found at its path.
+   */
   isAbove(path: string): boolean {
     return this.#above.has(foldPath(path));
   }
@@ -140,8 +142,8 @@ export class Guard {
   }
 
   /**
-   * Returns the guarded files that had several hard links when they were first asked for, except those of packages;
-   * `undefined` if there are too many guarded files to look at.
+   * Returns the guarded files that had several hard links at the first request, except those of packages;
+   * `undefined` if there are too many guarded files to check.
    */
   linked(): readonly LinkedFile[] | undefined {
     this.#linked ??= { files: linkedIn(this.places) };
@@ -199,9 +201,10 @@ function statOf(path: string): Stats | undefined {
 const MAX_LINKS = 40;
 
 /**
- * Follows the links of a path, as far as there is something. Returns where each of them is, without the links before it.
+ * Follows the links of a path, as far as it exists. Returns where each of them is, without the links before
+ * it.
  *
- * @param known Where paths lead that were looked at before; `undefined` for those that are no links.
+ * @param known Cached targets of links; `undefined` for paths that are not links.
  */
 function followed(
   path: string,

@@ -18,7 +18,9 @@ import { Guard, type GuardedPlace } from "./guard.ts";
 import { ENTRY_FLAGS, fdPath } from "./paths.ts";
 import { DirectoryGrantError } from "./root.ts";
 
-/** Milliseconds between two looks: where changes are reported, and where the system cannot watch more directories. */
+/**
+ * Milliseconds between two checks: if changes are reported, and if the system cannot watch more directories.
+ */
 const LOOK_MS = 1_000;
 
 const UNREPORTED_LOOK_MS = 50;
@@ -32,8 +34,8 @@ interface Place {
 }
 
 /**
- * Notices when a file of Sandgate itself appears or is replaced in what a program was granted: a mount covers the old file
- * only, and nothing covers a new one. The program has to be ended then.
+ * Notices when a file of Sandgate itself appears or is replaced in a directory that a program was granted: a
+ * mount covers the old file only, and nothing covers a new one. The program has to be ended then.
  */
 export class GuardedWatch implements Disposable {
   readonly #places: Place[] = [];
@@ -45,7 +47,7 @@ export class GuardedWatch implements Disposable {
   #isOver = false;
 
   /**
-   * Watches what was covered in a granted directory.
+   * Watches the covered paths of a granted directory.
    *
    * @param at Where the program sees it.
    */
@@ -143,31 +145,33 @@ function changedIn({ before, look }: Place): string | undefined {
     const now = look();
     return [...now.keys()].find((path) => before.get(path) !== now.get(path));
   } catch {
-    // What cannot be searched any more could have any file.
+    // An entry that can no longer be searched could contain any file.
     return [...before.keys()][0] ?? "";
   }
 }
 
-/** How many entries of a granted directory are looked at for hard links to guarded files. */
+/** Maximum number of entries of a granted directory that are checked for hard links to guarded files. */
 const MAX_ENTRIES = 50_000;
 
-/** What has to be covered in a granted directory before a program sees it. Paths are relative to the directory. */
+/**
+ * The paths to cover in a granted directory before a program sees it. Paths are relative to the directory.
+ */
 export interface GuardedCover {
-  /** What is shown read-only. */
+  /** The paths that are shown read-only. */
   readonly readOnly: readonly string[];
-  /** What is not shown at all. */
+  /** The paths that are hidden. */
   readonly hidden: readonly { readonly path: string; readonly isFolder: boolean }[];
   /** The directories on the way: they must not be moved away. */
   readonly above: readonly string[];
   /** Guarded files that do not exist. */
   readonly missing: readonly string[];
-  /** What is at each path that is guarded. It differs if something else is there. */
+  /** The identity of the entry at each guarded path, which changes if it is replaced. */
   readonly found: ReadonlyMap<string, string>;
 }
 
 const NOTHING: GuardedCover = { readOnly: [], hidden: [], above: [], missing: [], found: new Map() };
 
-/** What may be done with what a grant names itself; `undefined` for everything. */
+/** The access to the path that a grant names itself; `undefined` if it is not restricted. */
 export function guardedAccess(path: string): "none" | "read" | undefined {
   const guard = Guard.current();
   const stats = guard && lstatSync(path, { throwIfNoEntry: false });
@@ -215,7 +219,7 @@ export function coverOf(directory: string, isWritable: boolean): GuardedCover {
         if (stats !== undefined) cover(file, "none", stats);
       }
     }
-    // Of the directory itself, it is for the caller to find out.
+    // The caller checks the directory itself.
     if (path === "" || path.startsWith("..")) continue;
     if (isWritable) for (const each of parentsOf(path)) if (entryAt(join(directory, each))) above.add(each);
     const stats = entryAt(place.path);
@@ -245,7 +249,7 @@ export function guardedText(path: string): string {
   return `'${path}' holds keys or records of Sandgate itself, which no grant lets a tool reach`;
 }
 
-/** Why a program that stays is not started. For operators. */
+/** Why a long-running program is not started. For operators. */
 export function replaceableText(directory: string, path: string): string {
   return (
     `'${directory}' has a file of Sandgate itself, '${path}', which cannot be hidden from a program that stays once it is replaced or created: ` +
@@ -262,7 +266,10 @@ export function openCovered(directory: string, path: string): number {
   throw new DirectoryGrantError(`'${whole}' is reached through a link, and has a file of Sandgate itself`);
 }
 
-/** @throws {DirectoryGrantError} if it cannot be found out: a program could have closed the directory to hide the entry. */
+/**
+ * @throws {DirectoryGrantError} if that cannot be determined: a program could have closed the directory to
+ *   hide the entry.
+ */
 function entryAt(path: string): Stats | undefined {
   return lookingAt(path, () => lstatSync(path, { throwIfNoEntry: false }), undefined);
 }

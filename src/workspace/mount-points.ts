@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 interface MountPoint {
   readonly device: string;
-  /** The path in the file system that is seen at {@link at}. */
+  /** The path in the file system that is mounted at {@link at}. */
   readonly root: string;
   readonly at: string;
 }
@@ -22,12 +22,12 @@ export class MountPoints {
   }
 
   /**
-   * Returns the other paths at which what is at a path is seen, or a part of it.
+   * Returns the other paths of the entry at a path, or of a part of it.
    *
    * @param path An absolute path without links. Need not exist.
    */
   aliasesOf(path: string): readonly string[] {
-    // Of two mounts at one place, the later one is seen.
+    // Of two mounts at one place, the later one is visible.
     const own = this.#mounts.reduce<MountPoint | undefined>(
       (best, mount) =>
         below(path, mount.at) !== undefined && mount.at.length >= (best?.at.length ?? 0) ? mount : best,

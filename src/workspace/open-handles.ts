@@ -90,7 +90,7 @@ interface Entry {
   readonly device: number;
   readonly inode: number;
   users: number;
-  /** Whether it was used since the last look at what can be closed. */
+  /** Whether it was used since the last check for directories to close. */
   isRecent: boolean;
 }
 

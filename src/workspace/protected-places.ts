@@ -1,6 +1,6 @@
 import { LruMap } from "../base/lru-map.ts";
 
-/** Places that tools may not simply write to, since other programs run what is there, or follow it. */
+/** Places that tools may not simply write to, since other programs execute or follow their contents. */
 export interface ProtectedPlace {
   /** Names below any directory, in lower case, with `/` between them. `*` in a name is any text. */
   readonly path: string;
@@ -8,7 +8,7 @@ export interface ProtectedPlace {
   readonly list: "denied" | "asked";
   /** Completes "what is there …". */
   readonly reason: string;
-  /** Set for what belongs to Sandgate itself, which no grant opens that does not name it. */
+  /** Set for places of Sandgate itself, which only grants that name them open. */
   readonly isOwn?: true;
 }
 
@@ -143,7 +143,7 @@ export const PROTECTED_PLACES: readonly ProtectedPlace[] = [
   ),
 ];
 
-/** What the descriptions of tools say about protected places, which are too many to name them all. */
+/** The text about protected places in the descriptions of tools. There are too many to name them all. */
 export const PROTECTED_TEXT: string =
   "Read-only there: what other programs start (.git/hooks, .git/config, .ssh, .bashrc, .envrc, .claude, .mcp.json, .vscode and the like), " +
   "and what they follow (AGENTS.md, .github/workflows, .npmrc, .pre-commit-config.yaml and the like). " +
@@ -177,7 +177,7 @@ export const REPOSITORY_PLACE: ProtectedPlace = {
 /** The entries that make a folder a repository for git, or say what git runs, in lower case. */
 const RUN_BY_GIT = ["head", "config", "config.worktree", "hooks", "commondir", "modules", "worktrees"];
 
-/** Whether git runs or follows what has a name in a repository. That of `.git` has places of its own. */
+/** Whether git executes or follows an entry of this name in a repository. `.git` has places of its own. */
 export function isRunByGit(name: string, folder: string | undefined): boolean {
   return folder !== ".git" && RUN_BY_GIT.includes(foldName(name));
 }

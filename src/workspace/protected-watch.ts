@@ -40,7 +40,7 @@ export interface MadePlace {
   readonly movedTo: string | undefined;
 }
 
-/** What was found when a program had ended. */
+/** The findings after a program has ended. */
 export interface MadePlaces {
   readonly places: readonly MadePlace[];
   /** Whether it is all that there was: otherwise, more can be in directories that were not searched. */
@@ -101,7 +101,7 @@ export class ProtectedWatch {
       try {
         const movedTo = moveAside(this.#fd, path);
         if (movedTo === undefined) return [];
-        if (guarded.includes(path)) this.#keepSecret(path, movedTo);
+        if (guarded.includes(path)) this.#guardMoved(path, movedTo);
         return [{ path, movedTo }];
       } catch {
         return [{ path, movedTo: undefined }];
@@ -111,8 +111,8 @@ export class ProtectedWatch {
     return { places: [...moved, ...unsearched], isComplete };
   }
 
-  /** An operator can have made a key meanwhile. Tools cannot read it where it is now, either. */
-  #keepSecret(path: string, movedTo: string): void {
+  /** Guards a moved entry if it is now a guarded file: an operator can have created a key meanwhile. */
+  #guardMoved(path: string, movedTo: string): void {
     const directory = readlinkSync(fdPath(this.#fd));
     if (Guard.current()?.accessTo(join(directory, path)) !== "none") return;
     guardFiles([{ path: join(directory, movedTo), isFolder: true }]);
@@ -155,7 +155,7 @@ export class ProtectedWatch {
   }
 }
 
-/** What is found first on the way to a path that is not a directory. */
+/** The first entry on the way to a path that is not a directory. */
 interface Foremost {
   readonly path: string;
   readonly identity: string;

@@ -121,7 +121,7 @@ export class Workspace implements Disposable {
     return this.#budget.hasChanged;
   }
 
-  /** The entries that the call has changed, for a workspace in which it goes on. */
+  /** The entries that the call has changed, for a workspace in which the call continues. */
   get touched(): TouchedList {
     return this.#budget.touched.list;
   }

@@ -60,7 +60,7 @@ export async function copyRepository(from: WorkspacePlaces, to: string): Promise
     for (const pattern of [FIRST, OBJECTS]) bytes = await copyMatching(from, target, pattern, bytes);
     return true;
   } catch (error) {
-    // What changes while it is copied, such as by a garbage collection, cannot be relied on.
+    // A repository that changes while it is copied, for example during a garbage collection, is not usable.
     if (!(error instanceof WorkspaceError || error instanceof TooLargeError)) throw error;
     rmSync(target, { recursive: true, force: true });
     return false;
@@ -95,11 +95,11 @@ async function configOf(from: WorkspacePlaces): Promise<string | undefined> {
 }
 
 /**
- * Returns a configuration for a copy of a repository, with the few settings of its own that cannot do harm. Others are left
- * out: those by which git runs programs, includes other files, or reaches remote repositories.
+ * Returns a configuration for a copy of a repository, with its few harmless settings. It leaves out those by
+ * which git runs programs, includes other files, or reaches remote repositories.
  *
  * @param text The configuration of the repository (git-config(1)).
- * @returns `undefined` if the repository has another format than all versions of git know.
+ * @returns `undefined` if the repository has a format that not all versions of git support.
  */
 export function freshConfig(text: string): string | undefined {
   const copied = new Map<string, string>();

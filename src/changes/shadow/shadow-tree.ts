@@ -23,7 +23,7 @@ import type { WorkspacePlaces } from "../workspace-places.ts";
 const MAX_ENTRIES = 100_000;
 export const MAX_BYTES: number = 4 * 1_024 * 1_024 * 1_024;
 
-/** What is not copied as it is: what git could run, and Sandgate's own. */
+/** Entries that are not copied: those that git could run, and Sandgate's own. */
 const LEFT_OUT: readonly string[] = [".git", ".sandgate"];
 
 /** An entry of a tree: a directory, the digest of a file, or the target of a link. */

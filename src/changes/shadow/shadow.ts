@@ -58,7 +58,7 @@ export class ShadowTree {
     // No link leads out on the way to what is removed or opened here.
     ownFolder(workspace, SHADOWS, name);
     if (shadow.#readBase() !== undefined) return shadow;
-    // Without its base, a copy was not completed.
+    // A copy without its base is incomplete.
     removeOwnFolder(shadow.directory);
     ownFolder(workspace, SHADOWS, name);
     try {
@@ -133,8 +133,8 @@ export class ShadowTree {
   }
 
   /**
-   * Copies what has changed, so that what is merged does not change meanwhile. What another caller has begun for the same
-   * copy ends first.
+   * Copies what has changed, so that what is merged does not change meanwhile. Waits for earlier operations
+   * of other callers on the same copy.
    */
   #withRecords<Result>(act: Act<Result>): Promise<Result> {
     const result = (RUNNING.get(this.directory) ?? Promise.resolve()).then(() => this.#copyRecords(act));
@@ -173,7 +173,7 @@ export class ShadowTree {
       for (const record of records) store.put(record);
       return await act(places, store, records, unsupported, after);
     } finally {
-      // Tries again what could neither be completed nor undone.
+      // Retries a merge that could neither be completed nor undone.
       if (new AcceptingJournal(store.folder).read() === undefined) removeOwnFolder(store.folder);
     }
   }
@@ -206,7 +206,7 @@ type Act<Result> = (
 /** The size of the longest base: of 100,000 entries. */
 const MAX_BASE_BYTES: number = 256 * 1_024 * 1_024;
 
-/** What runs for each copy. */
+/** The pending operation of each copy. */
 const RUNNING = new Map<string, Promise<void>>();
 
 /**

@@ -13,6 +13,6 @@ export interface StagedMount {
   readonly workspace: string;
   readonly store: StagedStore;
   readonly room: StagedQuota;
-  /** What the session has read. */
+  /** The versions that the session has read. */
   readonly seen: SeenVersions;
 }

@@ -76,7 +76,7 @@ export class StagedWorkspace {
     return new StagedDirectory(view);
   }
 
-  /** What the call has changed, as the session sees it. */
+  /** The changes of the call, as the session sees them. */
   changes(): readonly FileChange[] {
     return [...this.#touched.values()].flatMap(({ view, path, shownAs, existed }): FileChange[] => {
       const stat = statIn(new StagedDirectory(view), path);
@@ -110,7 +110,7 @@ function pathIn(workspace: string, directory: string): string | undefined {
   return path === ".." || path.startsWith("../") ? undefined : path;
 }
 
-/** A granted directory, or one below it, as it is with the staged changes. What is changed in it is staged, too. */
+/** A granted directory, or one below it, as it is with the staged changes. Changes in it are staged, too. */
 export class StagedDirectory implements ToolDirectory {
   readonly #view: StagedView;
   /** Relative to the granted directory; empty for the directory itself. */
