@@ -104,8 +104,8 @@ export function createProtocol<Tools, Message>(
 
     stream: (): CallStream => new CallStream(shape, mapper),
 
-    toMessages(calls, executions, said = {}) {
-      const { text = "" } = said;
+    toMessages(calls, executions, original = {}) {
+      const { text = "" } = original;
       const results = toToolResults(calls, executions, "omit");
       const answered = calls.filter((_, index) => executions[index] !== null);
       const ids = wireIds(answered, demands);
@@ -114,7 +114,7 @@ export function createProtocol<Tools, Message>(
         answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
       if (answered.length === 0 && repeated.trim() === "") return [];
       const turn = shape.writeTurn(
-        writtenTurn(calls, answered, repeated, said, (call) => {
+        writtenTurn(calls, answered, repeated, original, (call) => {
           const its = mapper.toProvider(call);
           return { ...its, id: ids.get(call) ?? its.id };
         }),

@@ -81,26 +81,26 @@ export function writtenTurn(
   const stored = partsOf(providerData, cutOff);
   const isSame =
     stored.map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("") === text;
-  let unsaid = isSame ? "" : text;
-  const say = (): void => {
-    if (unsaid.trim() !== "") parts.push({ text: unsaid });
-    unsaid = "";
+  let unsent = isSame ? "" : text;
+  const flush = (): void => {
+    if (unsent.trim() !== "") parts.push({ text: unsent });
+    unsent = "";
   };
   const call = (next: TurnCall): void => {
-    say();
+    flush();
     parts.push({ call: convert(next) });
   };
-  for (const { text: said, call: id, opaque } of stored) {
-    const isText = typeof said === "string";
+  for (const { text: part, call: id, opaque } of stored) {
+    const isText = typeof part === "string";
     if (isJsonObject(opaque)) {
       // A signed text is sent back as it is, or not at all.
       if (isSame || !isText) parts.push({ opaque });
-    } else if (isSame && isText && said.trim() !== "") parts.push({ text: said });
+    } else if (isSame && isText && part.trim() !== "") parts.push({ text: part });
     const index = waiting.findIndex((other) => other.id === id);
     for (const found of index === -1 ? [] : waiting.splice(index, 1)) call(found);
   }
   for (const next of waiting) call(next);
-  say();
+  flush();
   const members = providerData?.["message"];
   return {
     text,

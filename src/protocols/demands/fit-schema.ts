@@ -74,8 +74,9 @@ const ANNOTATIONS = new Set([
 ]);
 
 /**
- * Rewrites the schema of a tool into one that a provider accepts. @throws {UnofferableSchema} if that is not
- * possible.
+ * Rewrites the schema of a tool into one that a provider accepts.
+ *
+ * @throws {UnofferableSchema} if that is not possible.
  */
 export function fitSchema(schema: JsonObject, demands: SchemaDemands): FittedSchema {
   const fitter = new Fitter(schema, demands);

@@ -123,7 +123,7 @@ export class CallAssembly {
     this.isComplete = isComplete ?? (isUncertain ? false : undefined);
   }
 
-  /** Marks the call as complete: the message went on after it. */
+  /** Marks the call as complete: the message continued after it. */
   confirm(): void {
     if (!this.#isLate) this.isComplete = true;
   }

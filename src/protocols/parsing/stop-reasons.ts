@@ -97,7 +97,7 @@ export const CALLING: ReadonlySet<string> = new Set([
   "TOOL_CALL",
 ]);
 
-/** What ends a stream of each format. The native format has no such event. */
+/** The events that end a stream, by format. The native format has no such event. */
 export const TERMINALS: Readonly<Record<Format, string | undefined>> = {
   native: undefined,
   openai: "finish_reason",

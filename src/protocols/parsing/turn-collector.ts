@@ -242,7 +242,7 @@ export class TurnCollector {
     this.#isFinished = false;
   }
 
-  /** Marks the calls that have ended as complete: the message went on after them. */
+  /** Marks the calls that have ended as complete: the message continued after them. */
   confirm(): void {
     for (const call of this.#ended) call.confirm();
   }

@@ -34,7 +34,7 @@ export interface Offer {
 
 /** How tools are offered. */
 export interface Offering {
-  /** What the provider demands. Absent if it takes everything. */
+  /** The demands of the provider. Absent if it takes everything. */
   readonly demands: Demands | undefined;
   /** The strict subset, if the tools are to be strict. */
   readonly subset: StrictSubset | undefined;
