@@ -91,7 +91,7 @@ class CountedPolicy implements RuntimePolicy {
   }
 }
 
-/** What the calls of one agent are dispatched with. */
+/** The context in which the calls of one agent are dispatched. */
 export interface AgentCallsOptions {
   readonly agent: string;
   readonly kernel: CapabilityKernel;

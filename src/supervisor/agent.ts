@@ -29,7 +29,7 @@ export interface AgentHandle {
   stop(graceMs?: number): Promise<AgentEnd>;
 }
 
-/** What an agent consists of. */
+/** The parts of an agent. */
 export interface AgentParts {
   readonly id: string;
   readonly pid: number;
@@ -42,7 +42,7 @@ export interface AgentParts {
   readonly onEnd: () => void;
 }
 
-/** Milliseconds that calls get to end once they are cancelled. Those that take longer go on without their agent. */
+/** Milliseconds that calls get to end once they are cancelled. Longer ones continue without their agent. */
 const CALLS_GRACE_MS = 5_000;
 
 /** One agent, from its start to its end. */

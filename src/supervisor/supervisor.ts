@@ -249,7 +249,7 @@ class OpenSupervisor implements Supervisor {
     return new Agent({ id, pid, program, calls, cancelling, log, onEnd });
   }
 
-  /** What was granted when an agent started ends with it. */
+  /** Grants that were given when an agent started end with it. */
   #forget(id: string, isGrantedHere: boolean): void {
     this.#agents.delete(id);
     const { sandboxes, kernel } = this.#options;
