@@ -52,7 +52,7 @@ async function callOnce(saved: SavedMachine, isReady: boolean): Promise<Phases> 
 }
 
 async function succeed(machine: Machine, result: Promise<unknown>): Promise<void> {
-  const found = await Promise.race([result, machine.ended.then(({ said }) => new Error(said))]);
+  const found = await Promise.race([result, machine.ended.then(({ errors }) => new Error(errors))]);
   if (found instanceof Error) throw found;
   if (!found) throw new Error("the machine did not answer");
 }

@@ -12,7 +12,7 @@ interface Entry {
   readonly calls: Map<number, StoredCall>;
 }
 
-/** Keeps suspended programs in the memory of this process: they free their heaps while they wait, and end with the process. */
+/** Stores suspended programs in the memory of this process: they free their heaps while they wait, and end with the process. */
 export class MemorySuspensionStore implements SuspensionStore {
   readonly #programs = new Map<string, Entry>();
   readonly #templates = new Map<string, Uint8Array>();

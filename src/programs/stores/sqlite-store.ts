@@ -20,7 +20,7 @@ const UPDATE = `UPDATE programs SET revision = ?, waiting = 1, template = ?, hea
   WHERE id = ? AND revision = ?`;
 
 /**
- * Keeps suspended programs in one file, which several processes can have open: a program continues in one of
+ * Stores suspended programs in one file, which several processes can have open: a program continues in one of
  * them.
  */
 export class SqliteSuspensionStore implements SuspensionStore {
