@@ -343,10 +343,24 @@ describe.each(PROVIDERS)("%s", (provider) => {
         const read = typeof call?.arguments === "string" ? JSON.parse(call.arguments) : call?.arguments;
         expect(read).toEqual(args);
       }),
-      { numRuns: 150 },
+      { numRuns: 150, examples: OPPOSITES },
     );
   });
 });
+
+const startsWith = (type: string): JsonObject => ({ type: "array", prefixItems: [{ type }] });
+const inProperty = (schema: JsonObject): JsonObject => ({ properties: { a: schema } });
+const differently: JsonObject = { oneOf: [startsWith("string"), startsWith("integer")] };
+
+/** Schemas in which what accepts more in one place has the whole accept less, and arguments that they accept. */
+const OPPOSITES: [JsonObject, JsonObject][] = [
+  [inProperty({ not: startsWith("string") }), { a: [1] }],
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  [inProperty({ if: startsWith("string"), then: { not: {} } }), { a: [1] }],
+  [inProperty(differently), { a: [1] }],
+  [inProperty({ ...differently, anyOf: [{ type: "array" }] }), { a: [1] }],
+  [inProperty({ not: { not: { not: startsWith("string") } } }), { a: [1] }],
+];
 
 /** Names that providers reject, and some that they accept. */
 const NAMES = ["a", "b", "x y", "$top", "f[id]", "ä"];

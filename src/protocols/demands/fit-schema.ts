@@ -109,6 +109,9 @@ class Fitter {
   /** The definitions that are referred to, which are written at their first reference. */
   readonly #definitions = new Map<string, JsonObject>();
   #count = 0;
+  /** How often a schema was written that accepts more than the tool's own. */
+  #widened = 0;
+  readonly #widenedDefinitions = new Set<string>();
 
   constructor(root: JsonObject, demands: SchemaDemands) {
     this.references = new References(root);
@@ -132,7 +135,9 @@ class Fitter {
 
   /** The schema of no value. */
   #nothing(): JsonObject {
-    return this.#takes("not") ? { not: {} } : { description: "No value is valid here." };
+    if (this.#takes("not")) return { not: {} };
+    this.#widened++;
+    return { description: "No value is valid here." };
   }
 
   #takes(keyword: string): boolean {
@@ -148,11 +153,14 @@ class Fitter {
       if (!this.#definitions.has(name)) {
         // Set first, as the definition may refer to itself.
         this.#definitions.set(name, {});
+        const before = this.#widened;
         this.#definitions.set(name, this.write(target, inside));
-      }
+        if (this.#widened > before) this.#widenedDefinitions.add(name);
+      } else if (this.#widenedDefinitions.has(name)) this.#widened++;
       return { $ref: `#/$defs/${escapeName(name)}`, ...this.#keywords(others, inside) };
     }
     if (inside.includes(reference)) {
+      this.#widened++;
       const type = isJsonObject(target) ? target["type"] : undefined;
       const described = { description: `The same as the schema around it (${reference}).` };
       return this.#keywords({ ...(type !== undefined && { type }), ...described, ...others }, inside);
@@ -168,11 +176,12 @@ class Fitter {
     const schema = this.#takes("allOf") ? given : this.#merged(given, inside);
     for (const [keyword, value = null] of Object.entries(normalized(schema))) {
       if (APART.has(keyword)) continue;
-      const rewritten = this.#keyword(keyword, value, inside);
+      const rewritten = this.#keyword(keyword, value, inside, schema);
       if (rewritten !== undefined) Object.assign(written, rewritten);
       else if (!ANNOTATIONS.has(keyword)) lost.push(`${keyword}: ${JSON.stringify(value)}`);
     }
     Object.assign(written, this.#properties(schema, inside), this.#items(schema, inside, lost));
+    this.#widened += lost.length;
     return describe(written, lost);
   }
 
@@ -183,6 +192,7 @@ class Fitter {
    */
   #merged({ allOf, ...own }: JsonObject, inside: string[]): JsonObject {
     if (!Array.isArray(allOf)) return own;
+    this.#widened++;
     const merged: Record<string, JsonValue> = { ...(own as Record<string, JsonValue>) };
     for (const each of allOf) {
       const reference = isJsonObject(each) ? each["$ref"] : undefined;
@@ -202,16 +212,31 @@ class Fitter {
   }
 
   /** Returns what a keyword becomes; `undefined` if the provider does not accept it. */
-  #keyword(keyword: string, value: JsonValue, inside: readonly string[]): JsonObject | undefined {
+  #keyword(
+    keyword: string,
+    value: JsonValue,
+    inside: readonly string[],
+    schema: JsonObject,
+  ): JsonObject | undefined {
     const list = Array.isArray(value) ? (value as readonly JsonValue[]) : [];
     if (keyword === "const" && !this.#takes(keyword)) return this.#enum([value]);
     if (keyword === "enum") return list.length === 0 ? this.#nothing() : this.#enum(list);
     if (keyword === "description" && typeof value === "string" && value.trim() === "") return {};
     if (keyword === "format" && this.#demands.formats?.has(String(value)) === false) return undefined;
     if (!this.#takes(keyword)) return undefined;
-    if (LISTS.has(keyword)) return { [keyword]: this.#each(list, inside) };
-    if (ONE.has(keyword))
-      return { [keyword]: typeof value === "boolean" ? value : this.write(value, inside) };
+    const before = this.#widened;
+    if (LISTS.has(keyword)) {
+      const written = this.#each(list, inside);
+      if (keyword !== "oneOf" || this.#widened === before) return { [keyword]: written };
+      // Of alternatives that accept more, a value may match several.
+      return this.#takes("anyOf") && schema["anyOf"] === undefined ? { anyOf: written } : undefined;
+    }
+    if (ONE.has(keyword)) {
+      const written = typeof value === "boolean" ? value : this.write(value, inside);
+      // What accepts more than it should here has the whole schema accept less. Without `if`, the others do not count.
+      const isOpposite = keyword === "not" || keyword === "if";
+      return isOpposite && this.#widened > before ? undefined : { [keyword]: written };
+    }
     if (MAPS.has(keyword) && isJsonObject(value)) {
       const entries = Object.entries(value).map(([name, inner]) => [name, this.write(inner, inside)]);
       return { [keyword]: Object.fromEntries(entries) };
@@ -234,11 +259,13 @@ class Fitter {
     const written = entries.flatMap(([name, property]): [string, JsonObject][] =>
       property === false ? [] : [[name, this.write(property, inside)]],
     );
+    if (written.length < entries.length) this.#widened++;
     const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === "string") : []);
     // Google: `required[0]: property is not defined`.
     const known = [...names].filter(
       (name) => this.#demands.keywords === undefined || written.some(([own]) => own === name),
     );
+    if (known.length < names.size) this.#widened++;
     return {
       ...(properties !== undefined && { properties: Object.fromEntries(written) }),
       ...(required !== undefined && (known.length > 0 || names.size === 0) && { required: known }),
