@@ -34,12 +34,10 @@ const MACHINE = ["cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime
  */
 const EXISTING = ["bash.bashrc", "nsswitch.conf", "profile", "ssl/certs", "ssl/openssl.cnf"];
 
-/** RLIMIT_CPU, RLIMIT_CORE and RLIMIT_AS of Linux. */
+/** RLIMIT_CPU and RLIMIT_CORE of Linux. */
 const CPU_SECONDS = 0;
 
 const CORE_BYTES = 4;
-
-const ADDRESS_SPACE_BYTES = 9;
 
 /**
  * Launches programs that confine themselves with Landlock and a seccomp filter before they begin, where there are no
@@ -107,6 +105,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
       env: Object.entries(variables).map(([name, value]) => `${name}=${value}`),
       paths: [...this.#system, ...files.paths],
       limits: limitsOf(limits),
+      addressSpaceBytes: limits.processMemoryBytes,
       cgroups: cgroup?.processFiles ?? [],
       hasChannel,
       hasInput: hasInput || program.stdin !== "",
@@ -148,15 +147,12 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
   }
 }
 
-function limitsOf({ cpuMs, processMemoryBytes }: ResourceLimits): LaunchPlan["limits"] {
+function limitsOf({ cpuMs }: ResourceLimits): LaunchPlan["limits"] {
   const seconds = Math.ceil((cpuMs ?? 0) / 1_000);
   return [
     [CORE_BYTES, 0, 0],
     // At the soft limit, a process gets SIGXCPU, from which the cause is known; at the hard limit SIGKILL.
     ...(cpuMs === undefined ? [] : [[CPU_SECONDS, seconds, seconds + 1] as const]),
-    ...(processMemoryBytes === undefined
-      ? []
-      : [[ADDRESS_SPACE_BYTES, processMemoryBytes, processMemoryBytes] as const]),
   ];
 }
 

@@ -1,13 +1,5 @@
-/**
- * The options of the Node.js processes that launch programs. They have no variables, such as `NODE_OPTIONS`.
- * With a young generation of this size, they do not collect garbage before they become the program: that
- * would fail once the program's memory limit applies.
- */
-export const NODE_OPTIONS: readonly string[] = [
-  "--disable-warning=ExperimentalWarning",
-  "--disable-sigusr1",
-  "--min-semi-space-size=16",
-];
+/** The options of the Node.js processes that launch programs. They have no variables, such as `NODE_OPTIONS`. */
+export const NODE_OPTIONS: readonly string[] = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1"];
 
 /** What a program may do with a path and everything below it. */
 export type PathAccess = "read" | "write" | "device";
@@ -36,6 +28,11 @@ export interface LaunchPlan {
   readonly paths: readonly GrantedPath[];
   /** Resource numbers of `setrlimit(2)`, with soft and hard limits. */
   readonly limits: readonly (readonly [resource: number, soft: number, hard: number])[];
+  /**
+   * RLIMIT_AS of the program. The supervisor sets it when the program has been executed: V8 needs more address space, and
+   * would abort in the launcher process when a thread of it allocates. Default: no limit.
+   */
+  readonly addressSpaceBytes?: number | undefined;
   /** `cgroup.procs` of the cgroups that the program is in. The launcher's own memory must not count. */
   readonly cgroups: readonly string[];
   /** Whether descriptor 5 of the launcher process becomes descriptor 3 of the program. */

@@ -272,6 +272,14 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
     expect(error?.message).toMatch(/memory/);
   });
 
+  // The process that becomes the program is Node.js, which needs more.
+  test("starts with less memory than Node.js needs", async () => {
+    const limits = { processMemoryBytes: 20_000_000, wallTimeMs: 60_000 };
+    const runs = Array.from({ length: 12 }, () => run("ulimit -v", { limits }));
+    for (const { error, output } of await Promise.all(runs))
+      expect(error ?? String(output).trim()).toBe("19531");
+  });
+
   test.each([
     "fileBytes",
     "stackBytes",

@@ -15,6 +15,7 @@ const { functions } = dlopen(null, {
 const CALLS = {
   x64: {
     fcntl: 72,
+    ptrace: 101,
     dup3: 292,
     capset: 126,
     prlimit: 302,
@@ -27,6 +28,7 @@ const CALLS = {
   },
   arm64: {
     fcntl: 25,
+    ptrace: 117,
     dup3: 24,
     capset: 91,
     prlimit: 261,
@@ -103,6 +105,18 @@ export function reapChild(): { readonly pid: number; readonly status: number } |
   const status = Buffer.alloc(4);
   const pid = functions.waitpid(-1, addressOf(status), ANY_ENDED);
   return pid < 0 ? undefined : { pid, status: status.readInt32LE() };
+}
+
+/**
+ * Sets a limit of `setrlimit(2)`.
+ *
+ * @param pid The process that gets it; 0 for this one.
+ */
+export function setLimit(pid: number, resource: number, soft: number, hard: number): void {
+  const limit = Buffer.alloc(16);
+  limit.writeBigUInt64LE(BigInt(soft), 0);
+  limit.writeBigUInt64LE(BigInt(hard), 8);
+  succeed(`setrlimit ${resource}`, systemCall("prlimit", pid, resource, addressOf(limit), 0));
 }
 
 /** Resets all signals to their default actions. Node.js ignores SIGPIPE, which a program would inherit. */

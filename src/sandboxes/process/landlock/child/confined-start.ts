@@ -14,6 +14,7 @@ import {
   prctl,
   preparedExecution,
   resetSignals,
+  setLimit,
   succeed,
   systemCall,
 } from "./c-library.ts";
@@ -45,6 +46,7 @@ const PROGRAM_CHANNEL_FD = 3;
 /** Its standard streams, which a program can reopen by names such as `/dev/stderr`. */
 const STREAMS = [0, 1, 2].map((fd) => ({ path: fdPath(fd), access: "device" }) as const);
 
+const PTRACE_TRACEME = 0;
 const PR_SET_PDEATHSIG = 1;
 const PR_SET_SECCOMP = 22;
 const SIGKILL = 9;
@@ -69,9 +71,11 @@ try {
   const becomeProgram = preparedExecution(plan.command, plan.args, plan.env);
   dropPrivileges();
   confine([...plan.paths, ...STREAMS]);
+  // The supervisor is notified when this process has become the program.
+  if (plan.addressSpaceBytes !== undefined) succeed("ptrace", systemCall("ptrace", PTRACE_TRACEME));
   filterCalls(Buffer.from(plan.filter, "base64"));
   resetSignals();
-  for (const [resource, soft, hard] of plan.limits) setLimit(resource, soft, hard);
+  for (const [resource, soft, hard] of plan.limits) setLimit(0, resource, soft, hard);
   for (const cgroup of cgroups) writeSync(cgroup, "0");
   writeSync(STARTED_FD, STARTED);
   becomeProgram();
@@ -106,13 +110,6 @@ function filterCalls(filter: Buffer): void {
   program.writeUInt16LE(filter.length / 8, 0);
   program.writeBigUInt64LE(addressOf(filter), 8);
   succeed("seccomp", prctl(PR_SET_SECCOMP, 2, addressOf(program)));
-}
-
-function setLimit(resource: number, soft: number, hard: number): void {
-  const limit = Buffer.alloc(16);
-  limit.writeBigUInt64LE(BigInt(soft), 0);
-  limit.writeBigUInt64LE(BigInt(hard), 8);
-  succeed(`setrlimit ${resource}`, systemCall("prlimit", 0, resource, addressOf(limit), 0));
 }
 
 /**

@@ -10,7 +10,7 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { extname, join } from "node:path";
 import type { LaunchPlan } from "../launch-plan.ts";
-import { addressOf, poll, prctl, reapChild, succeed, systemCall } from "./c-library.ts";
+import { addressOf, poll, prctl, reapChild, setLimit, succeed, systemCall } from "./c-library.ts";
 import { killDescendants } from "./descendants.ts";
 
 const CONTROL_FD = 3;
@@ -22,6 +22,13 @@ const PR_SET_CHILD_SUBREAPER = 36;
 /** Milliseconds between two checks for ended children, unless a signal arrives, and for processes to kill. */
 const REAP_MS = 1_000;
 const KILL_MS = 2;
+/** Milliseconds between two checks whether the program has been executed, unless a signal arrives. */
+const EXECUTED_MS = 2;
+
+const RLIMIT_AS = 9;
+const PTRACE_CONT = 7;
+const PTRACE_DETACH = 17;
+const SIGTRAP = 5;
 
 /** Reads the plan. Exits if the other side is gone, or has already requested the end of the program. */
 function readPlan(): string {
@@ -50,7 +57,8 @@ succeed("PR_SET_CHILD_SUBREAPER", prctl(PR_SET_CHILD_SUBREAPER, 1));
 writeSync(CONTROL_FD, "r");
 const text = readPlan();
 const plan = fileWith(text);
-const given = (JSON.parse(text) as LaunchPlan).hasChannel ? [CHANNEL_FD] : [];
+const { hasChannel, addressSpaceBytes } = JSON.parse(text) as LaunchPlan;
+const given = hasChannel ? [CHANNEL_FD] : [];
 const start = join(import.meta.dirname, `confined-start${extname(import.meta.filename)}`);
 const child = spawn(process.execPath, [...process.execArgv, start], {
   stdio: [0, 1, 2, plan, STARTED_FD, ...given],
@@ -68,10 +76,12 @@ for (const _ of [0, 1, 2]) openSync("/dev/null", "r+");
 let code: number | undefined;
 let isEnding = false;
 let isConnected = true;
+/** With a limit of the address space, the child is traced until it has become the program. */
+let isTraced = addressSpaceBytes !== undefined;
 
 for (let hasChildren = true; hasChildren; ) {
   const fds = [...(isConnected ? [CONTROL_FD] : []), ...(code === undefined ? [program] : [])];
-  const ready = poll(fds, isEnding ? KILL_MS : REAP_MS);
+  const ready = poll(fds, isEnding ? KILL_MS : isTraced ? EXECUTED_MS : REAP_MS);
   if (isConnected && ready[0]) readControl();
   // Neither its id nor that of its group is reused before it is reaped.
   if (code === undefined && ready[fds.length - 1]) isEnding = true;
@@ -99,6 +109,26 @@ function signalGroup(signal: NodeJS.Signals): void {
   }
 }
 
+/**
+ * Continues the traced child. It stops with SIGTRAP before the first instruction of the program (execve(2)), when its
+ * address space can be limited, and otherwise with a signal that it was sent.
+ */
+function continueStopped(signal: number): void {
+  if (signal !== SIGTRAP) {
+    systemCall("ptrace", PTRACE_CONT, pid as number, 0, signal);
+    return;
+  }
+  try {
+    const bytes = addressSpaceBytes as number;
+    setLimit(pid as number, RLIMIT_AS, bytes, bytes);
+    succeed("PTRACE_DETACH", systemCall("ptrace", PTRACE_DETACH, pid as number, 0, 0));
+    isTraced = false;
+  } catch {
+    // It never runs without its limit.
+    isEnding = true;
+  }
+}
+
 /** Returns whether there are children. */
 function reapAll(): boolean {
   for (let reaped = reapChild(); ; reaped = reapChild()) {
@@ -106,6 +136,10 @@ function reapAll(): boolean {
     if (reaped.pid === 0) return true;
     if (reaped.pid !== pid) continue;
     const { status } = reaped;
+    if ((status & 0xff) === 0x7f) {
+      continueStopped(status >> 8);
+      continue;
+    }
     code = (status & 0x7f) === 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f);
     isEnding = true;
   }
