@@ -53,4 +53,15 @@ describe("The check of a cluster", () => {
     expect(faultsOf([program], [inner("read"), inner("note"), inner("asks")])).toHaveLength(1);
     expect(faultsOf([message("run_program", unknown)], [inner("read")])).toEqual([]);
   });
+
+  test("accepts a confirmation that was cancelled only where its call was interrupted", () => {
+    const gone = { inquiryId: "i", name: "m/c", by: "ann", decision: "allow", outcome: "gone" };
+    const first = { ...gone, outcome: "resolved", winner: "ann", won: "allow" };
+    const faults = (result: ToolExecution, ...told: (typeof gone)[]) =>
+      check({ messages: [message("run_program", result)], effects: [], told }).faults;
+    expect(faults(unknown, gone)).toEqual([]);
+    expect(faults(unknown, first)).toEqual([]);
+    expect(faults({ ...success, output: {} }, gone).join()).toContain("answers ended as ann gone");
+    expect(faults(unknown, first, { ...gone, by: "bob" }).join()).toContain("ann resolved, bob gone");
+  });
 });

@@ -67,8 +67,8 @@ export function check({ messages, effects, told }: Outcome): Checked {
       const name = `${messageId}/${call.id}`;
       known.add(name);
       const lines = done.get(name) ?? [];
-      const winner = winnerOf(name, answers.get(name) ?? [], faults);
       const result = reads[0]?.[index];
+      const winner = winnerOf(name, answers.get(name) ?? [], result, faults);
       if (result === undefined || result === null) {
         counts.lost++;
         faults.push(`${name}: lost, ${lines.length} effects`);
@@ -136,14 +136,26 @@ function faultOfAnswer(
     : undefined;
 }
 
-/** Checks that one answer was first, and that all others learned which. Returns it. */
-function winnerOf(name: string, told: readonly ToldAnswer[], faults: string[]): ToldAnswer | undefined {
+/**
+ * Checks that one answer was first, and that all others learned which. Returns it. Where a call was interrupted, its
+ * confirmation is cancelled, and all answers may learn that.
+ */
+function winnerOf(
+  name: string,
+  told: readonly ToldAnswer[],
+  result: ToolExecution | null | undefined,
+  faults: string[],
+): ToldAnswer | undefined {
   if (told.length === 0) return undefined;
+  if (result?.error?.effect === "unknown" && told.every(({ outcome }) => outcome === "gone"))
+    return undefined;
   if (new Set(told.map(({ inquiryId }) => inquiryId)).size > 1) faults.push(`${name}: was asked about twice`);
   const first = told.filter(({ outcome }) => outcome === "resolved");
   const lost = told.filter(({ outcome }) => outcome === "lost");
   if (first.length !== 1 || first.length + lost.length !== told.length) {
-    faults.push(`${name}: answers ended as ${told.map(({ by, outcome }) => `${by} ${outcome}`).join(", ")}`);
+    const outcomes = told.map(({ by, outcome }) => `${by} ${outcome}`).join(", ");
+    const { success, error, output } = result ?? {};
+    faults.push(`${name}: answers ended as ${outcomes}: ${JSON.stringify({ success, error, output })}`);
   }
   if (new Set(told.map(({ winner, won }) => `${winner} ${won}`)).size > 1) {
     faults.push(`${name}: people were told of different winners`);
