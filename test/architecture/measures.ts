@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { files, imports, sourceOf, startFiles } from "./import-graph.ts";
+import { moduleOf, readModuleTable } from "./module-table.ts";
 
 /** Something that a reader of the code has to cope with. */
 export interface Measure {
@@ -75,4 +77,32 @@ export function exportedNames(): { readonly main: number; readonly all: number }
   });
   const all = counts.reduce((sum, count) => sum + count, 0);
   return { main: counts[entries.indexOf("entry/index.ts")] ?? 0, all };
+}
+
+/** Paths in a file of tests to one of `src`. */
+const SOURCE_SPECIFIER = /(?:from|import)\s*\(?\s*"(\.{1,2}\/[^"]*\/src\/[^"]+)"/g;
+
+/**
+ * The test files that import an inside of a module: a file that no other module uses, and with which no program or
+ * thread starts. They must change when the inside of the module does.
+ */
+export function testsOfInsides(): readonly string[] {
+  const modules = readModuleTable();
+  const starts = new Set(startFiles());
+  const imported = new Set(imports.map(({ to }) => to));
+  const isStart = (file: string): boolean => starts.has(file) || !imported.has(file);
+  const faces = new Set(
+    imports
+      .filter(({ from, to }) => moduleOf(from, modules) !== moduleOf(to, modules) || isStart(from))
+      .map(({ to }) => to),
+  );
+  const folder = resolve(import.meta.dirname, "..");
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((test) => {
+    if (!test.endsWith(".test.ts")) return false;
+    const at = dirname(join(folder, test));
+    const text = readFileSync(join(folder, test), "utf8");
+    return [...text.matchAll(SOURCE_SPECIFIER)]
+      .map(([, specifier = ""]) => relative(resolve(folder, "../src"), resolve(at, specifier)))
+      .some((file) => !faces.has(file) && !isStart(file));
+  });
 }
