@@ -26,7 +26,7 @@ const node = restate.nodes[0] as RestateNode;
 const [port = 0] = await freePorts(1);
 const tools = [
   hostTool(() => "saved", { name: "save", confirm: "auto" }),
-  hostTool(() => "saved", { name: "ask", alwaysConfirm: true }),
+  hostTool(() => "saved", { name: "ask", confirm: "always" }),
 ];
 await using server = await openServer({ node, port, tools });
 

@@ -22,7 +22,7 @@ const registry = new ToolRegistry().register(
     name: "note",
     description: "",
     inputSchema: { type: "object" },
-    alwaysConfirm: true,
+    confirm: "always",
     host: ({ text }) => text,
   }),
 );

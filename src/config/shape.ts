@@ -44,7 +44,8 @@ let compiler: Ajv2020 | undefined;
 /**
  * Compiles a JSON Schema (draft 2020-12) for configurations. The additional keyword `message` replaces the text of any
  * flaw of the schema's value, except for a wrong type, a missing key and an unknown key. An `anyOf` or `oneOf` should
- * have a `message`, as the flaws of its alternatives are not reported.
+ * have a `message`, as the flaws of its alternatives are not reported. The additional keyword `formerKeys` says of unknown
+ * keys what to write in place of them.
  *
  * @throws {Error} if the schema does not compile.
  */
@@ -77,7 +78,7 @@ function newCompiler(): Ajv2020 {
     strictRequired: false,
     allowUnionTypes: true,
     addUsedSchema: false,
-    keywords: ["message"],
+    keywords: ["message", "formerKeys"],
     // Compiling checks the keywords of our schemas and the types of their values. The meta-schema would check them
     // again, and both it and the optimiser take longer than everything else.
     validateSchema: false,
@@ -155,6 +156,8 @@ function unknownKey(key: string, schema: ErrorObject["parentSchema"]): string {
     if (key === "path") return "unknown key 'path': write 'directory', or 'file' for a single file";
     if (key === "mode") return "unknown key 'mode': write 'write: true' for 'rw', and nothing for 'r'";
   }
+  const former: unknown = schema?.["formerKeys"];
+  if (isJsonObject(former) && Object.hasOwn(former, key)) return `unknown key '${key}': ${former[key]}`;
   const meant = suggest(key, known);
   if (meant !== undefined) return `unknown key '${key}': did you mean '${meant}'?`;
   return known.length > 0

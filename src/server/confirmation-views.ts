@@ -148,7 +148,7 @@ function currentText(
   inquiry: Inquiry,
   tool: Pick<Tool<never, never>, "paths" | "usesFiles"> | undefined,
 ): string | null | undefined {
-  if (inquiry.kind !== "call" || tool?.usesFiles !== true) return undefined;
+  if (inquiry.kind !== "call" || !tool?.usesFiles) return undefined;
   const { fs = [] } = inquiry.shown.grant.capabilities ?? {};
   const [granted, ...otherGrants] = fs;
   const [written, ...others] = (tool.paths ?? []).filter(({ access }) => access === "write");

@@ -25,7 +25,7 @@ export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
     readonly sessions: ServedSessions;
     /**
      * Whether calls can be dispatched without a session, over the remote protocol (`POST /v1/dispatch` and frames). They run
-     * under the policy alone: no person is asked, and `alwaysConfirm`, levels, modes and quotas of sessions do not apply. Who
+     * under the policy alone: no person is asked, and `confirm` of tools, levels, modes and quotas of sessions do not apply. Who
      * may do so are senders with `keys`, `token`, `tokens`, `certificates` or the role `client`, and senders without a
      * credential if the server has none. Without it, these are refused when the server starts. Default: `false`.
      */

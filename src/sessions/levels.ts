@@ -1,4 +1,5 @@
 import type { SideEffects } from "../tool/side-effects.ts";
+import type { ToolTraits } from "../tool/tool-traits.ts";
 
 /** What happens to a call: it runs, a person is asked first, or it does not run. From the mildest to the strictest. */
 export type Level = "auto" | "prompt" | "deny";
@@ -58,8 +59,7 @@ export interface LevelBasis {
   /** What the configuration says about the tool. Default: nothing. */
   readonly configured: ToolLevel | undefined;
   /** What the tool says about itself. Default: nothing. */
-  readonly own: "auto" | "prompt" | undefined;
-  readonly alwaysConfirm: boolean;
+  readonly own: ToolTraits["confirm"];
   /** Whether an approval covers the call. */
   readonly approved: boolean;
   /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
@@ -87,6 +87,11 @@ export function awaitsPlan({ mode, sideEffects }: Pick<LevelBasis, "mode" | "sid
   return mode === "plan" && !isReading(sideEffects);
 }
 
+/** Whether a tool says of itself that a person is asked about every call, which nothing can lower. */
+export function alwaysAsks(confirm: ToolTraits["confirm"]): boolean {
+  return confirm === "always" || confirm === "plan";
+}
+
 /** Whether a tool of a class changes nothing. */
 export function isReading(sideEffects: SideEffects): boolean {
   return sideEffects === "none" || sideEffects === "read";
@@ -94,10 +99,10 @@ export function isReading(sideEffects: SideEffects): boolean {
 
 /** What nothing can lower. */
 function raisedLevel(basis: LevelBasis): Level {
-  const { policy, configured, modeLevel, alwaysConfirm, mode } = basis;
+  const { policy, configured, modeLevel, own, mode } = basis;
   if (policy === "deny" || configured === "deny" || modeLevel === "deny") return "deny";
   if (awaitsPlan(basis)) return "deny";
-  if (alwaysConfirm || mode === "manual") return "prompt";
+  if (alwaysAsks(own) || mode === "manual") return "prompt";
   return policy === "ask" && !(basis.remember && basis.approved) ? "prompt" : "auto";
 }
 
@@ -113,7 +118,7 @@ function usualLevel(basis: LevelBasis): CallLevel {
     if (classLevel(basis) === "deny") return "deny";
     return sideEffects === "write" && basis.canStage ? "held" : "prompt";
   }
-  if (own !== undefined) return own;
+  if (own === "auto" || own === "prompt") return own;
   if (mode === "autonomous") return "auto";
   return classLevel(basis);
 }
@@ -125,8 +130,8 @@ function classLevel({ trusted, sideEffects, classes }: LevelBasis): Level {
 
 /** Whether an approval can take the place of a person's answer, so that it is worth remembering one. */
 export function acceptsApprovals(basis: LevelBasis): boolean {
-  const { policy, remember, mode, modeLevel, configured, alwaysConfirm } = basis;
-  if (alwaysConfirm || mode === "manual" || awaitsPlan(basis)) return false;
+  const { policy, remember, mode, modeLevel, configured, own } = basis;
+  if (alwaysAsks(own) || mode === "manual" || awaitsPlan(basis)) return false;
   const explicit = modeLevel ?? configured;
   if (explicit === "prompt" || explicit === "deny" || configured === "deny") return false;
   return policy === "allow" || (policy === "ask" && remember);

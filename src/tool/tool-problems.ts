@@ -33,9 +33,7 @@ const TRAIT_CHECKS: Record<keyof ToolTraits, Check> = {
     (value) => Number.isSafeInteger(value) && Number(value) >= 1,
     "must be an integer of at least 1",
   ],
-  confirm: oneOf(["auto", "prompt"]),
-  alwaysConfirm: boolean(),
-  submitsPlan: boolean(),
+  confirm: oneOf(["auto", "prompt", "always", "plan"]),
   paths: [
     (value) =>
       isListOf(
@@ -48,8 +46,7 @@ const TRAIT_CHECKS: Record<keyof ToolTraits, Check> = {
     'must be a list of { argument: "/path", access: "read" | "write", opensProtected: true }',
   ],
   urls: [(value) => isListOf(value, (url) => isArgument(url, [])), 'must be a list of { argument: "/url" }'],
-  usesFiles: boolean(),
-  writesThroughFiles: boolean(),
+  usesFiles: [(value) => typeof value === "boolean" || value === "staged", 'must be true, false or "staged"'],
   requiresCapability: boolean(),
   logFileAccess: boolean(),
   visibleTo: [isFunction, "must be a function"],
@@ -60,6 +57,13 @@ const TRAIT_CHECKS: Record<keyof ToolTraits, Check> = {
   searchesTools: boolean(),
   unhandledErrors: oneOf(["message", "redacted"]),
 };
+
+/** Traits that another one says now: what to write in place of them. */
+export const FORMER_TRAITS: Readonly<Record<string, string>> = Object.freeze({
+  alwaysConfirm: "write 'confirm: \"always\"' in place of 'alwaysConfirm: true'",
+  submitsPlan: "write 'confirm: \"plan\"' in place of 'submitsPlan: true'",
+  writesThroughFiles: "write 'usesFiles: \"staged\"' in place of 'writesThroughFiles: true'",
+});
 
 const HTTP_MEMBERS: readonly string[] = ["method", "url", "headers", "body", "response", "maxRedirects"];
 
@@ -227,7 +231,7 @@ function responseProblem(response: JsonValue): string | undefined {
 /** Returns what is wrong with the traits of a tool, which can have other members. Accepts any values. */
 export function traitProblems(traits: ToolTraits): readonly string[] {
   const names = Object.keys(TRAIT_CHECKS) as (keyof ToolTraits)[];
-  const problems = Object.keys(traits).flatMap((name) => misspeltTrait(name, names) ?? []);
+  const problems = Object.keys(traits).flatMap((name) => unknownTrait(name, names) ?? []);
   for (const name of names) {
     const value = traits[name];
     if (value === undefined) continue;
@@ -237,8 +241,9 @@ export function traitProblems(traits: ToolTraits): readonly string[] {
   return problems;
 }
 
-/** A trait under another name, such as `alwaysconfirm`, would do nothing. */
-function misspeltTrait(name: string, names: readonly string[]): string | undefined {
+/** A trait under another name, such as `timeout`, would do nothing. Other members are those of the tool's author. */
+function unknownTrait(name: string, names: readonly string[]): string | undefined {
+  if (Object.hasOwn(FORMER_TRAITS, name)) return `'${name}' is unknown: ${FORMER_TRAITS[name]}`;
   const meant = names.includes(name) ? undefined : suggest(name, names);
   return meant && `'${name}' is unknown: did you mean '${meant}'?`;
 }

@@ -24,15 +24,15 @@ export interface ToolTraits {
   readonly idempotent?: boolean;
   /** How many calls of the tool a session may run at once. Default: no limit of its own. */
   readonly maxConcurrent?: number;
-  /** Whether a session runs the tool without asking, or asks a person first, if nothing else says so. */
-  readonly confirm?: "auto" | "prompt";
-  /** Whether a session asks a person before every call, whatever was remembered. Default: `false`. */
-  readonly alwaysConfirm?: boolean;
   /**
-   * Whether a call submits a plan: a session always asks a person, as about a plan, and in the mode `plan` more than reading
-   * is allowed once the person has allowed the call. Default: `false`.
+   * Whether a session asks a person before a call. Default: as the class of the tool says.
+   *
+   * - `auto`: it does not, and `prompt`: it does, if neither the configuration nor an approval says otherwise.
+   * - `always`: it does before every call, whatever was remembered or configured.
+   * - `plan`: likewise. The call submits a plan: a person who allows it approves the plan, after which more than reading is
+   *   allowed in the mode `plan`.
    */
-  readonly submitsPlan?: boolean;
+  readonly confirm?: "auto" | "prompt" | "always" | "plan";
   /**
    * The arguments that are paths, and what the tool does there. Before the policy decides, a call is refused if one of them
    * leads out of the session's workspace (`permission_denied`), or cannot be a path (`validation_error`). Default: none.
@@ -45,15 +45,10 @@ export interface ToolTraits {
   readonly urls?: readonly UrlArgument[];
   /**
    * Whether the host implementation reads and writes files only through `context.files`. Only such a tool can be granted
-   * `fs` in the host sandbox. Default: `false`.
+   * `fs` in the host sandbox. `staged`: it also changes nothing else, so that its changes can be staged: a session in the
+   * mode `review` or `audit` runs it without asking, if it is a function or a factory. Default: `false`.
    */
-  readonly usesFiles?: boolean;
-  /**
-   * Whether every write of the tool goes through `context.files`, so that it can be staged: a session in the mode `review`
-   * or `audit` runs it without asking. Of use only with `usesFiles` and a function or factory as the host implementation. Default:
-   * `false`.
-   */
-  readonly writesThroughFiles?: boolean;
+  readonly usesFiles?: boolean | "staged";
   /**
    * Whether a supervised agent needs the tool among its capabilities to call it. The paths and URLs of the call are checked
    * either way. `false` is for tools of your own that every agent may call. Default: `true`.

@@ -36,8 +36,7 @@ const write = defineTool({
   sideEffects: "write",
   idempotent: true,
   confirm: "prompt",
-  usesFiles: true,
-  writesThroughFiles: true,
+  usesFiles: "staged",
   paths: [{ argument: "/path", access: "write" }],
   inputSchema: inputSchema({ path: PATH, content: TEXT }),
   host: async ({ path, content }, context) => {

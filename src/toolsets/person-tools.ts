@@ -40,8 +40,7 @@ const submitPlan = defineTool({
     "Submits a plan of what you are going to do, for a person to approve. Until a plan is approved, you can only read. " +
     "Returns { approved: true }.",
   sideEffects: "none",
-  alwaysConfirm: true,
-  submitsPlan: true,
+  confirm: "plan",
   inputSchema: inputSchema({
     plan: {
       type: "string",

@@ -24,7 +24,7 @@ export interface SettingsOptions extends ToolsetNaming {
 const NAME = { type: "string", minLength: 1, maxLength: 200 } as const;
 
 /** Changes of an agent's own settings are asked about each time, whatever was remembered. */
-const CHANGE = { sideEffects: "write", alwaysConfirm: true } as const;
+const CHANGE = { sideEffects: "write", confirm: "always" } as const;
 
 /** Tools for an agent's own settings: `get_setting`, `update_setting` and `switch_backend`. */
 export function settingsTools({ get, update, switchBackend }: SettingsOptions): readonly Tool[] {

@@ -23,7 +23,7 @@ const TOOLS = [
   tool("read", "read"),
   tool("write", "write"),
   tool("shell", "execute", undefined, { confirm: "prompt" }),
-  tool("rm", "destructive", undefined, { alwaysConfirm: true }),
+  tool("rm", "destructive", undefined, { confirm: "always" }),
   tool("note", "write", undefined, { tags: ["memory"] }),
 ];
 

@@ -295,7 +295,7 @@ describe("answers that are refused", () => {
   });
 
   test("'always' is refused where an approval would not be heard", async () => {
-    const writing = new WritingTool("shell", { alwaysConfirm: true });
+    const writing = new WritingTool("shell", { confirm: "always" });
     const server = await startServer([writing.tool]);
     const [alice, carol] = clients(server);
     const session = await alice.open();

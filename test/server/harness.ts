@@ -111,7 +111,7 @@ export class WritingTool {
   readonly inputs: unknown[] = [];
   readonly tool: Tool;
 
-  constructor(name = "write_note", more: Pick<Partial<Tool>, "sideEffects" | "alwaysConfirm"> = {}) {
+  constructor(name = "write_note", more: Pick<Partial<Tool>, "sideEffects" | "confirm"> = {}) {
     this.tool = defineTool({
       name,
       description: "Writes a note.",

@@ -306,7 +306,7 @@ describe("a person who answers", () => {
 
 describe("'always' is not offered", () => {
   test.each([
-    ["for a tool that always asks", { alwaysConfirm: true }, {}, "cautious", undefined],
+    ["for a tool that always asks", { confirm: "always" }, {}, "cautious", undefined],
     ["in the mode manual", {}, {}, "manual", undefined],
     ["for a tool that is configured to ask", {}, { tools: { write_file: "prompt" } }, "cautious", undefined],
     ["if the policy asks each time", {}, {}, "autonomous", ask("Sure?", { grant: HOST })],

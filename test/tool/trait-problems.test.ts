@@ -14,8 +14,7 @@ describe("The traits of a tool", () => {
         timeoutMs: 1_000,
         idempotent: true,
         maxConcurrent: 1,
-        confirm: "prompt",
-        alwaysConfirm: true,
+        confirm: "always",
         paths: [{ argument: "/path", access: "write" }],
         urls: [{ argument: "/url" }],
         visibleTo: ({ kind }) => kind === "main",
@@ -26,7 +25,7 @@ describe("The traits of a tool", () => {
   });
 
   test.each([
-    ["alwaysconfirm", "alwaysConfirm"],
+    ["confirms", "confirm"],
     ["path", "paths"],
     ["sideEffect", "sideEffects"],
     ["timeout", "timeoutMs"],
@@ -34,6 +33,21 @@ describe("The traits of a tool", () => {
     expect(traitProblems({ [name]: true } as never)).toEqual([
       `'${name}' is unknown: did you mean '${meant}'?`,
     ]);
+  });
+
+  test.each([
+    [
+      "alwaysConfirm",
+      "'alwaysConfirm' is unknown: write 'confirm: \"always\"' in place of 'alwaysConfirm: true'",
+    ],
+    ["submitsPlan", "'submitsPlan' is unknown: write 'confirm: \"plan\"' in place of 'submitsPlan: true'"],
+    [
+      "writesThroughFiles",
+      "'writesThroughFiles' is unknown: write 'usesFiles: \"staged\"' in place of 'writesThroughFiles: true'",
+    ],
+  ])("under the former name %s are a problem that says what to write", (name, problem) => {
+    expect(traitProblems({ [name]: true } as never)).toEqual([problem]);
+    expect(traitProblems({ [name]: false } as never)).toEqual([problem]);
   });
 
   test("can have members of others beside them", () => {
@@ -61,7 +75,7 @@ describe("The traits of a tool", () => {
     ["idempotent", "yes"],
     ["maxConcurrent", 0],
     ["confirm", "deny"],
-    ["alwaysConfirm", 1],
+    ["usesFiles", "stage"],
     ["paths", ["/path"]],
     ["paths", [{ argument: "path", access: "read" }]],
     ["paths", [{ argument: "/path", access: "append" }]],

@@ -35,8 +35,7 @@ interface ToolsetRow {
   readonly tool: string;
   readonly sideEffects: SideEffects;
   /** Absent: what its class says. */
-  readonly confirm?: "auto" | "prompt";
-  readonly alwaysConfirm?: true;
+  readonly confirm?: "auto" | "prompt" | "always" | "plan";
   /** Arguments with which a call of it starts, whether it succeeds or not. */
   readonly arguments: JsonObject;
 }
@@ -48,7 +47,7 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
     { tool: "search_tools", sideEffects: "none", arguments: { query: "a" } },
     { tool: "describe_tools", sideEffects: "none", arguments: { names: ["a"] } },
   ],
-  plan: [{ tool: "submit_plan", sideEffects: "none", alwaysConfirm: true, arguments: { plan: "a" } }],
+  plan: [{ tool: "submit_plan", sideEffects: "none", confirm: "plan", arguments: { plan: "a" } }],
   ask: [{ tool: "ask_user", sideEffects: "none", arguments: { question: "a" } }],
   basic: [
     { tool: "Echo", sideEffects: "none", arguments: { text: "a" } },
@@ -112,8 +111,8 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
   ],
   settings: [
     { tool: "get_setting", sideEffects: "read", arguments: { name: "a" } },
-    { tool: "update_setting", sideEffects: "write", alwaysConfirm: true, arguments: { name: "a", value: 1 } },
-    { tool: "switch_backend", sideEffects: "write", alwaysConfirm: true, arguments: { name: "a" } },
+    { tool: "update_setting", sideEffects: "write", confirm: "always", arguments: { name: "a", value: 1 } },
+    { tool: "switch_backend", sideEffects: "write", confirm: "always", arguments: { name: "a" } },
   ],
   web: [
     { tool: "web_fetch", sideEffects: "read", confirm: "prompt", arguments: { url: "http://a.test" } },

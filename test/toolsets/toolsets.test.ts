@@ -30,7 +30,6 @@ describe.each(Object.entries(TOOLSET_TABLE))("The toolset %s", (name, rows) => {
     const tool = registryOf(name as ToolsetName).get(row.tool);
     expect(tool.sideEffects).toBe(row.sideEffects);
     expect(tool.confirm).toBe(row.confirm);
-    expect(tool.alwaysConfirm).toBe(row.alwaysConfirm);
   });
 
   test.each(

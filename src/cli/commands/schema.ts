@@ -72,7 +72,7 @@ export function configSchema(): JsonObject {
     anyOf: ["tools", "toolsets", "mcp"].map((name) => ({ required: [name] })),
     $defs,
   };
-  return withoutMessages(schema) as JsonObject;
+  return withoutKeywords(schema) as JsonObject;
 }
 
 /** An entry of a config with its description, whose schema is that of its part if it has one. */
@@ -94,15 +94,15 @@ function toolsetSchema(): JsonObject {
   };
 }
 
-/** Leaves out the keyword `message` of shapes. A member of a map can have that name, too: its value is a schema. */
-function withoutMessages(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(withoutMessages);
+/** Leaves out the keywords of shapes only. A member of a map can have the name `message`, too: its value is a schema. */
+function withoutKeywords(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutKeywords);
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) =>
-      member === undefined || (name === "message" && typeof member === "string")
+      member === undefined || name === "formerKeys" || (name === "message" && typeof member === "string")
         ? []
-        : [[name, withoutMessages(member)]],
+        : [[name, withoutKeywords(member)]],
     ),
   );
 }

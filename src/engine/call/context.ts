@@ -347,18 +347,8 @@ function checkDecisionTimeout(value: number): void {
  * Whether everything that a tool changes in a sandbox can be staged: it is a function or factory on the host that says so.
  */
 export function canStage(
-  {
-    host,
-    usesFiles,
-    writesThroughFiles,
-  }: Pick<Tool<never, never>, "host" | "usesFiles" | "writesThroughFiles">,
+  { host, usesFiles }: Pick<Tool<never, never>, "host" | "usesFiles">,
   sandbox: SandboxMode | undefined,
 ): boolean {
-  return (
-    sandbox === "host" &&
-    host !== undefined &&
-    !isHostModule(host) &&
-    usesFiles === true &&
-    writesThroughFiles === true
-  );
+  return sandbox === "host" && host !== undefined && !isHostModule(host) && usesFiles === "staged";
 }

@@ -47,7 +47,7 @@ export function* checkAgainstTools(
 }
 
 /** Returns a test whether one of the rule's patterns is a tool's name, and not only a wildcard that matches it. */
-export function namedBy({ tools = [] }: PolicyRule): (tool: PolicyTool) => boolean {
+export function namedBy({ tools = [] }: PolicyRule): (tool: Pick<PolicyTool, "name">) => boolean {
   const names = new Set(tools.map((pattern) => compileNamePattern(pattern).literal));
   return ({ name }) => names.has(name);
 }

@@ -45,7 +45,7 @@ export async function askPerson(
   const resolution = await requestConfirmation(
     { inquiries, origin: session.origin },
     {
-      kind: traits.submitsPlan === true ? "plan" : "call",
+      kind: traits.confirm === "plan" ? "plan" : "call",
       sessionId: session.id,
       turnId: turn.id,
       messageId: message.id,

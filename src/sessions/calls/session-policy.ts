@@ -19,6 +19,7 @@ import type { ToolTraits } from "../../tool/tool-traits.ts";
 import type { ConfirmationRecord } from "../confirmations/confirmation.ts";
 import {
   acceptsApprovals,
+  alwaysAsks,
   awaitsPlan,
   type CallLevel,
   isReading,
@@ -138,8 +139,7 @@ export class SessionPolicy implements RuntimePolicy {
       sideEffects,
       canStage: session.stageChanges !== undefined && canStage(traits, decision.grant?.sandbox),
       configured: session.settings.tools.get(name),
-      own: namesUrls(traits, request, decision.grant) ? undefined : traits.confirm,
-      alwaysConfirm: traits.alwaysConfirm === true || traits.submitsPlan === true,
+      own: ownLevel(traits, request, decision.grant),
       approved: false,
       trusted: session.trusted,
       classes: session.settings.classes,
@@ -185,7 +185,7 @@ export class SessionPolicy implements RuntimePolicy {
   #questionOf(decision: MayRun, { tool: { name } }: PolicyRequest, basis: LevelBasis): string {
     const { session } = this.#message;
     const { sideEffects, mode, canStage } = basis;
-    const submitsPlan = session.registry.find(name)?.tool.submitsPlan === true;
+    const submitsPlan = session.registry.find(name)?.tool.confirm === "plan";
     const own = submitsPlan ? "Approve this plan?" : `Run the tool '${name}' (${sideEffects})?`;
     const question = decision.decision === "ask" ? decision.question : own;
     if (submitsPlan && mode === "plan") return `${question} ${AFTER_PLAN}`;
@@ -258,6 +258,16 @@ function raise(decision: MayRun, question: string, remembers: boolean): AskDecis
     ...(remembers && { remember: "session" }),
     ...(decision.decision === "allow" && { policyDecision: "allow" }),
   });
+}
+
+/** What the tool says of itself, unless the policy says more of the call: see {@link namesUrls}. */
+function ownLevel(
+  traits: Traits,
+  request: PolicyRequest,
+  grant: ExecutionGrant | undefined,
+): ToolTraits["confirm"] {
+  const { confirm } = traits;
+  return alwaysAsks(confirm) || !namesUrls(traits, request, grant) ? confirm : undefined;
 }
 
 /**

@@ -5,7 +5,7 @@ export interface CustomMode {
   readonly base: BaseMode;
   /**
    * By name of tool: before what `confirmations.tools` and the tool itself say. `auto` does not lower what the base
-   * mode, the policy or `alwaysConfirm` demands. At most 1,000. Default: none.
+   * mode, the policy or `confirm: "always"` of the tool demands. At most 1,000. Default: none.
    */
   readonly tools?: Readonly<Record<string, Level>>;
 }

@@ -31,7 +31,7 @@ export interface SandboxedTool
 
 /** Whether the files that a tool's host implementation opens without `context.files` are logged. */
 export function logsFileAccess({ logFileAccess, paths, usesFiles }: SandboxedTool): boolean {
-  return logFileAccess ?? (usesFiles !== true && paths !== undefined && paths.length > 0);
+  return logFileAccess ?? (!usesFiles && paths !== undefined && paths.length > 0);
 }
 
 /** The sandboxes in which a tool with these implementations can run. */

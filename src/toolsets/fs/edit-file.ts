@@ -36,8 +36,7 @@ export function editFile(writing: Writing): Tool {
       "exactly once, unless replaceAll is set, and stands there without the line numbers that read_file shows. Shows the changed lines.",
     sideEffects: "write",
     confirm: "prompt",
-    usesFiles: true,
-    writesThroughFiles: true,
+    usesFiles: "staged",
     paths: [{ argument: "/path", access: "write" }],
     inputSchema: inputSchema({
       path: FILE_PATH,
@@ -172,8 +171,7 @@ export function patchFile(writing: Writing): Tool {
       "without the line numbers that read_file shows. Shows the changed lines.",
     sideEffects: "write",
     confirm: "prompt",
-    usesFiles: true,
-    writesThroughFiles: true,
+    usesFiles: "staged",
     paths: [{ argument: "/path", access: "write" }],
     inputSchema: inputSchema({
       path: FILE_PATH,

@@ -25,8 +25,7 @@ function deleteFile(writing: Writing): Tool {
     description: "Deletes a file, a link (not what it leads to) or an empty directory, for good.",
     sideEffects: "destructive",
     confirm: "prompt",
-    usesFiles: true,
-    writesThroughFiles: true,
+    usesFiles: "staged",
     paths: [{ argument: "/path", access: "write" }],
     inputSchema: inputSchema({
       path: FILE_PATH,

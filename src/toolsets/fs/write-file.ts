@@ -15,8 +15,7 @@ export function writeFile(writing: Writing): Tool {
     sideEffects: "write",
     idempotent: true,
     confirm: "prompt",
-    usesFiles: true,
-    writesThroughFiles: true,
+    usesFiles: "staged",
     paths: [{ argument: "/path", access: "write" }],
     inputSchema: inputSchema({
       path: FILE_PATH,

@@ -90,7 +90,7 @@ tools:
   - name: risky
     description: Notes a text after a person has allowed it.
     inputSchema: { type: object }
-    alwaysConfirm: true
+    confirm: always
     host: { module: note.mjs }
 policy:
   rules:

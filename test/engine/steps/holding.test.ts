@@ -51,7 +51,7 @@ const host = async (_: object, { files }: HostContext): Promise<string | undefin
   return files?.read("a.txt");
 };
 const writer = (more: Partial<Tool> = {}): Tool =>
-  hostTool(host, { sideEffects: "write", usesFiles: true, writesThroughFiles: true, ...more });
+  hostTool(host, { sideEffects: "write", usesFiles: "staged", ...more });
 
 async function dispatch(tool: Tool, stageChanges: DispatchContext["stageChanges"]): Promise<ToolExecution> {
   const policy = {
@@ -84,7 +84,7 @@ describe("a call whose changes are held", () => {
   test("does not run if its changes have to be held, and cannot be", async () => {
     for (const [tool, open] of [
       [writer(), undefined],
-      [writer({ writesThroughFiles: false }), inMemory],
+      [writer({ usesFiles: true }), inMemory],
       [writer({ usesFiles: false }), inMemory],
     ] as const) {
       const execution = await dispatch(tool, () => ({ open, isRequired: true }));

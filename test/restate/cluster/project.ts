@@ -27,7 +27,7 @@ const TOOLS = [
   { name: "put", sideEffects: "write", confirm: "auto", idempotent: true },
   { name: "read", sideEffects: "read" },
   { name: "pure", sideEffects: "none" },
-  { name: "asks", sideEffects: "write", alwaysConfirm: true },
+  { name: "asks", sideEffects: "write", confirm: "always" },
 ];
 
 /** Returns the token with which a principal or a person makes requests. */

@@ -18,7 +18,7 @@ afterAll(() => restate[Symbol.asyncDispose]());
 const effects: unknown[] = [];
 const tool = (more: Partial<Tool> = {}): Tool =>
   hostTool(({ text }) => effects.push(text), { name: "note", sideEffects: "write", ...more });
-const asking = [tool({ alwaysConfirm: true })];
+const asking = [tool({ confirm: "always" })];
 const notAsking = [tool({ confirm: "auto" })];
 const denying: RuntimePolicy = Object.assign(new HostPolicy(), { check: () => deny("not here") });
 

@@ -19,7 +19,7 @@ const effects: { readonly text: string; readonly by: number }[] = [];
 const toolsOf = (by: number): readonly Tool[] => [
   hostTool(({ text }: JsonObject) => effects.push({ text: String(text), by }), {
     name: "asks",
-    alwaysConfirm: true,
+    confirm: "always",
   }),
   hostTool(
     ({ text }: JsonObject, { signal }) =>

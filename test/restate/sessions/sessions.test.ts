@@ -30,7 +30,7 @@ const tools: readonly Tool[] = [
     { name: "counted", confirm: "auto" },
   ),
   hostTool(({ text }: JsonObject) => effects.push(String(text)), { name: "note", confirm: "auto" }),
-  hostTool(({ text }: JsonObject) => effects.push(String(text)), { name: "asks", alwaysConfirm: true }),
+  hostTool(({ text }: JsonObject) => effects.push(String(text)), { name: "asks", confirm: "always" }),
   hostTool(() => "done", { name: "careful", sideEffects: "write" }),
   hostTool(() => "read", { name: "read", sideEffects: "read" }),
   hostTool((_input, { idempotencyKey }) => idempotencyKey ?? null, {

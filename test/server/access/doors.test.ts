@@ -183,7 +183,7 @@ describe("a call that waits for an approver", () => {
   const OTHERS = ["alice", "bob", "mallory", "erin", "heidi"] as const;
 
   test.each(Object.entries(DEEDS))("does not run because another credential %s", async (what, deed) => {
-    const writing = new WritingTool("write_note", { alwaysConfirm: true });
+    const writing = new WritingTool("write_note", { confirm: "always" });
     const server = await startServer([writing.tool], WITH_EXECUTOR);
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
@@ -202,7 +202,7 @@ describe("a call that waits for an approver", () => {
   });
 
   test.each(PEERS)("does not run because its own client shows forms and fills them in (%s)", async (peer) => {
-    const writing = new WritingTool("write_note", { alwaysConfirm: true });
+    const writing = new WritingTool("write_note", { confirm: "always" });
     let forms = 0;
     const person = () => {
       forms++;
@@ -221,7 +221,7 @@ describe("a call that waits for an approver", () => {
     false,
     true,
   ])("is not run by a caller that dispatches it to the executor (framed: %s)", async (frames) => {
-    const writing = new WritingTool("write_note", { alwaysConfirm: true });
+    const writing = new WritingTool("write_note", { confirm: "always" });
     for (const executor of [false, true]) {
       const server = await startServer([writing.tool], { executor, frames });
       await using sandboxes = await openSandboxes({ remote: { token: TOKENS.alice, frames } });

@@ -22,24 +22,22 @@ function* combinations(): Generator<LevelBasis> {
       for (const mode of BASE_MODES)
         for (const sideEffects of SIDE_EFFECTS)
           for (const configured of [undefined, ...TOOL_LEVELS])
-            for (const own of [undefined, "auto", "prompt"] as const)
-              for (const alwaysConfirm of BOOLEANS)
-                for (const approved of BOOLEANS)
-                  for (const canStage of BOOLEANS)
-                    for (const trusted of [undefined, {}, { execute: "prompt", network: "deny" }] as const)
-                      yield {
-                        policy,
-                        remember,
-                        mode,
-                        sideEffects,
-                        configured,
-                        own,
-                        alwaysConfirm,
-                        approved,
-                        canStage,
-                        trusted,
-                        classes: DEFAULT_CLASS_LEVELS,
-                      };
+            for (const own of [undefined, "auto", "prompt", "always", "plan"] as const)
+              for (const approved of BOOLEANS)
+                for (const canStage of BOOLEANS)
+                  for (const trusted of [undefined, {}, { execute: "prompt", network: "deny" }] as const)
+                    yield {
+                      policy,
+                      remember,
+                      mode,
+                      sideEffects,
+                      configured,
+                      own,
+                      approved,
+                      canStage,
+                      trusted,
+                      classes: DEFAULT_CLASS_LEVELS,
+                    };
 }
 
 const all = [...combinations()];
@@ -59,7 +57,7 @@ const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => bo
       (basis) => isLeftToClass(basis) && basis.trusted !== undefined && levelOfTrusted(basis) === "deny",
       "deny",
     ],
-    ["the tool always asks", ({ alwaysConfirm }) => alwaysConfirm, "prompt"],
+    ["the tool always asks", ({ own }) => own === "always" || own === "plan", "prompt"],
     ["the mode is manual", ({ mode }) => mode === "manual", "prompt"],
     ["the policy asks each time", ({ policy, remember }) => policy === "ask" && !remember, "prompt"],
     [
@@ -95,9 +93,10 @@ const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => bo
   ];
 
 function isLeftToClass({ configured, approved, own, mode, sideEffects }: LevelBasis): boolean {
-  // What the tool says of itself is not heard.
+  // What the tool says of itself does not count.
   if (stagesChanges(mode) && changes(sideEffects)) return configured === undefined && !approved;
-  return configured === undefined && !approved && own === undefined && mode !== "autonomous";
+  const says = own === "auto" || own === "prompt";
+  return configured === undefined && !approved && !says && mode !== "autonomous";
 }
 
 function changes(sideEffects: SideEffects): boolean {
@@ -149,7 +148,6 @@ describe("the level of a call", () => {
         configured: undefined,
         canStage: false,
         own: undefined,
-        alwaysConfirm: false,
         approved: false,
         trusted: undefined,
         classes,

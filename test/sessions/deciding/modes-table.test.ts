@@ -9,12 +9,12 @@ import {
 } from "../../../src/sessions/levels.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../../src/tool/side-effects.ts";
 
-type Row = readonly [BaseMode, SideEffects, explicit: Level | undefined, alwaysConfirm: boolean];
+type Row = readonly [BaseMode, SideEffects, explicit: Level | undefined, own: "always" | undefined];
 
 const ROWS: readonly Row[] = BASE_MODES.flatMap((mode) =>
   SIDE_EFFECTS.flatMap((sideEffects) =>
     ([undefined, "auto", "prompt", "deny"] as const).flatMap((explicit) =>
-      [false, true].map((alwaysConfirm): Row => [mode, sideEffects, explicit, alwaysConfirm]),
+      ([undefined, "always"] as const).map((own): Row => [mode, sideEffects, explicit, own]),
     ),
   ),
 );
@@ -32,10 +32,10 @@ const BY_MODE: Readonly<Record<BaseMode, readonly CallLevel[]>> = {
 /** The modes in which an explicit `auto` is not heard, since they raise every level to theirs. */
 const RAISING: readonly BaseMode[] = ["manual", "plan"];
 
-function expected([mode, sideEffects, explicit, alwaysConfirm]: Row): CallLevel {
+function expected([mode, sideEffects, explicit, own]: Row): CallLevel {
   const byMode = BY_MODE[mode][SIDE_EFFECTS.indexOf(sideEffects)] as CallLevel;
   if (explicit === "deny" || byMode === "deny") return "deny";
-  if (alwaysConfirm || explicit === "prompt") return "prompt";
+  if (own === "always" || explicit === "prompt") return "prompt";
   return explicit === "auto" && !RAISING.includes(mode) ? "auto" : byMode;
 }
 
@@ -44,12 +44,11 @@ test("the classes are in the order of the table", () => {
   expect(ROWS).toHaveLength(288);
 });
 
-test.each(ROWS)("in the mode %s, a tool of class %s with the level %s and alwaysConfirm %s", (...row) => {
-  const [mode, sideEffects, explicit, alwaysConfirm] = row;
+test.each(ROWS)("in the mode %s, a tool of class %s with the level %s and confirm %s", (...row) => {
+  const [mode, sideEffects, explicit, own] = row;
   const basis = {
-    ...({ policy: "allow", remember: false, mode, sideEffects, alwaysConfirm, approved: false } as const),
+    ...({ policy: "allow", remember: false, mode, sideEffects, own, approved: false } as const),
     canStage: true,
-    own: undefined,
     trusted: undefined,
     classes: DEFAULT_CLASS_LEVELS,
   };

@@ -29,8 +29,7 @@ const call = fc.record({
   sideEffects: fc.constantFrom(...SIDE_EFFECTS),
   canStage: fc.boolean(),
   configured: optional(TOOL_LEVELS),
-  own: optional(["auto", "prompt"] as const),
-  alwaysConfirm: fc.boolean(),
+  own: optional(["auto", "prompt", "always", "plan"] as const),
   approved: fc.boolean(),
   trusted: optional([{}, { execute: "prompt", network: "deny" } as const]),
   classes: fc.constantFrom(DEFAULT_CLASS_LEVELS, {
@@ -97,7 +96,6 @@ test("a class that is denied stays so in a mode that holds changes, and where a 
     ...({
       configured: undefined,
       own: undefined,
-      alwaysConfirm: false,
       trusted: { network: "deny" },
     } as const),
     classes: DEFAULT_CLASS_LEVELS,

@@ -227,7 +227,7 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
         description: "Submits a plan.",
         inputSchema: { type: "object" },
         sideEffects: "none",
-        submitsPlan: true,
+        confirm: "plan",
         host: (input) => void at.ran.push(input),
       }),
     );

@@ -7,7 +7,9 @@ import { pathOf } from "../../../policy/agent-capabilities.ts";
 import { unregistered } from "../../../policy/file/name-checks.ts";
 import { repeatedItems } from "../../../policy/file/shadowed-rules.ts";
 import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
+import { alwaysAsks } from "../../../sessions/levels.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
+import { isHostModule } from "../../../tool/implementations/implementations.ts";
 import { whyUnreachable } from "../../config/grants-without-effect.ts";
 import { registerOffers } from "../../config/load-all-tools.ts";
 import type { Config } from "../../config/load-config.ts";
@@ -78,9 +80,8 @@ class EntryCheck {
   }
 
   #alwaysAsks(name: string): string | undefined {
-    const tool = this.#config.registry.find(name)?.tool;
-    if (tool?.alwaysConfirm === true) return "'alwaysConfirm' of the tool asks";
-    return tool?.submitsPlan === true ? "a tool with 'submitsPlan' asks" : undefined;
+    const confirm = this.#config.registry.find(name)?.tool.confirm;
+    return alwaysAsks(confirm) ? `a tool with 'confirm: ${confirm}' asks` : undefined;
   }
 
   /** Limits of tools that do not exist, and limits above those of all tools. */
@@ -169,11 +170,19 @@ class EntryCheck {
     }
   }
 
-  /** Members that only concern a function on the host. */
+  /** Members that only concern the host, and changes that its threads cannot stage. */
   tools(): void {
     for (const { tool, path } of this.#config.tools) {
-      if (tool.host !== undefined) continue;
-      for (const member of ["usesFiles", "writesThroughFiles", "logFileAccess", "unhandledErrors"]) {
+      if (tool.host !== undefined) {
+        if (tool.usesFiles === "staged" && isHostModule(tool.host))
+          this.#warn(
+            [...path, "usesFiles"],
+            "changes of a module in a thread cannot be staged: write 'thread: false' below 'host', or 'usesFiles: true'",
+            "value",
+          );
+        continue;
+      }
+      for (const member of ["usesFiles", "logFileAccess", "unhandledErrors"]) {
         if (this.#config.source.at([...path, member]) === undefined) continue;
         this.#warn(
           [...path, member],

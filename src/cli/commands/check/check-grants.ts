@@ -277,7 +277,7 @@ function partsOf(
   for (const [index, rule] of policy.rules.entries()) {
     const use = usedBy(rule);
     if (use === undefined || !concerned(rule)) continue;
-    const isNamed = namedBy(rule)({ ...tool, sandboxes: [] });
+    const isNamed = namedBy(rule)(tool);
     const isAlways = !isConditional(rule);
     parts.push({ policy, source: rule, path: ["rules", index], isNamed, use, isAlways });
   }

@@ -175,7 +175,7 @@ class OptionCheck {
     }
     if (
       source.at(["confirmations", "mode"]) === "plan" &&
-      !registry.tools.some(({ submitsPlan }) => submitsPlan === true)
+      !registry.tools.some(({ confirm }) => confirm === "plan")
     )
       this.#warn(
         ["confirmations", "mode"],

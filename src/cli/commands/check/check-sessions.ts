@@ -175,7 +175,6 @@ function levelsOf(tool: Tool, asks: boolean, { confirmations, mode }: SessionsCo
     canStage: true,
     configured: tools[tool.name],
     own: tool.confirm,
-    alwaysConfirm: tool.alwaysConfirm === true || tool.submitsPlan === true,
     classes: { ...DEFAULT_CLASS_LEVELS, ...classes },
   };
   const workspaces = [undefined, ...(trustedWorkspaces.length > 0 ? [trustedWorkspaceOverrides] : [])];

@@ -19,6 +19,7 @@ import type {
 } from "../../../tool/implementations/process-implementation.ts";
 import type { RemoteImplementation } from "../../../tool/implementations/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
+import { FORMER_TRAITS } from "../../../tool/tool-problems.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
 import { IMPLEMENTATIONS, type ProgramTimes } from "./implementation-shapes.ts";
 
@@ -55,16 +56,8 @@ const TRAITS: Record<ConfigTrait, JsonObject> = {
     "How many calls of the tool a session may run at once. Default: no limit of its own.",
   ),
   confirm: described(
-    { type: "string", enum: ["auto", "prompt"] },
-    "Whether a session runs the tool without asking, or asks a person first, if nothing else decides. Default: as its side effects say.",
-  ),
-  alwaysConfirm: described(
-    FLAG,
-    "Whether a session asks a person before every call, whatever was remembered. Default: `false`.",
-  ),
-  submitsPlan: described(
-    FLAG,
-    "Whether a call submits a plan, about which a session always asks a person. Default: `false`.",
+    { type: "string", enum: ["auto", "prompt", "always", "plan"] },
+    "Whether a session runs the tool without asking (`auto`), or asks a person first (`prompt`), if nothing else decides; `always`: it asks before every call, whatever was remembered; `plan`: likewise, and the call submits a plan. Default: as its side effects say.",
   ),
   paths: described(
     {
@@ -84,12 +77,8 @@ const TRAITS: Record<ConfigTrait, JsonObject> = {
     "The arguments that are URLs. A call is refused unless they are `http:` or `https:` URLs without credentials. Default: none.",
   ),
   usesFiles: described(
-    FLAG,
-    "Whether the host implementation reads and writes files only through `context.files`; it can then be granted `fs`. Default: `false`.",
-  ),
-  writesThroughFiles: described(
-    FLAG,
-    "Whether every write of the tool goes through `context.files`, so that sessions can hold it. Default: `false`.",
+    { enum: [true, false, "staged"] },
+    "Whether the host implementation reads and writes files only through `context.files`; it can then be granted `fs`. `staged`: it also changes nothing else, so that sessions can stage its changes. Default: `false`.",
   ),
   requiresCapability: described(
     FLAG,
@@ -119,6 +108,7 @@ const ARGUMENTS: JsonObject = {
 /** The shape of an item of `tools`. */
 export const TOOL_SHAPE: CompiledShape = compileShape({
   ...ARGUMENTS,
+  formerKeys: FORMER_TRAITS,
   ...mapOf(
     {
       name: described(

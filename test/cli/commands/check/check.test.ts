@@ -276,6 +276,29 @@ default: { sandboxes: [quickjs], capabilities: { fs: [{ workspace: true }] } }
   expect([code, stdout]).toEqual([0, "sandgate.yaml: 1 tool, 0 errors, 2 warnings\n"]);
 });
 
+test("a tool that declares traits under their former names is refused, with what to write", async () => {
+  const { code, stderr } = await check({
+    "sandgate.yaml": `tools:
+  - name: fn
+    description: Writes a note
+    inputSchema: { type: object }
+    usesFiles: true
+    writesThroughFiles: true
+    alwaysConfirm: true
+    submitsPlan: false
+    host: { module: fn.mjs, thread: false }
+policy: policy.yaml
+`,
+    "fn.mjs": "export default () => 1;",
+  });
+  expect(stderr.split("\n").filter((line) => line.startsWith("sandgate.yaml"))).toEqual([
+    "sandgate.yaml:6:5: unknown key 'writesThroughFiles': write 'usesFiles: \"staged\"' in place of 'writesThroughFiles: true'",
+    "sandgate.yaml:7:5: unknown key 'alwaysConfirm': write 'confirm: \"always\"' in place of 'alwaysConfirm: true'",
+    "sandgate.yaml:8:5: unknown key 'submitsPlan': write 'confirm: \"plan\"' in place of 'submitsPlan: true'",
+  ]);
+  expect(code).toBe(2);
+});
+
 test("a host tool that declares usesFiles can be granted files", async () => {
   const { code, stderr } = await check({
     "sandgate.yaml": `tools:

@@ -5,7 +5,12 @@ import { createFolder, sandgate } from "../../sandgate.ts";
 
 /** Returns what `sandgate check` finds in a config. */
 async function check(config: string): Promise<{ readonly code: number; readonly stderr: string }> {
-  const files = { "sandgate.yaml": config, "agent.token": "a".repeat(20), "ann.token": "b".repeat(20) };
+  const files = {
+    "sandgate.yaml": config,
+    "fn.mjs": "export default () => 1;",
+    "agent.token": "a".repeat(20),
+    "ann.token": "b".repeat(20),
+  };
   const folder = await createFolder(files);
   const { code, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
   return { code, stderr };
@@ -214,6 +219,17 @@ describe("sandgate check names entries that have no effect", () => {
   test("such as what only concerns host tools, of a tool in another sandbox", async () => {
     const config = TOOLS.replace("sideEffects: none", "sideEffects: none\n    usesFiles: true") + ALLOW_UPPER;
     expect((await check(config)).stderr).toMatch(/'usesFiles' only concerns 'host'/);
+  });
+
+  test("such as staging the changes of a module, which no thread can", async () => {
+    const staged = (host: string): string =>
+      TOOLS.replace("    quickjs: ", `    usesFiles: staged\n    host: ${host}\n    quickjs: `) + ALLOW_UPPER;
+    const { code, stderr } = await check(staged("{ module: fn.mjs }"));
+    expect(stderr).toMatch(
+      /:11:\d+: warning: changes of a module in a thread cannot be staged: write 'thread: false'/,
+    );
+    expect(code).toBe(0);
+    expect((await check(staged("{ module: fn.mjs, thread: false }"))).stderr).not.toMatch(/cannot be staged/);
   });
 });
 
