@@ -9,7 +9,7 @@ import {
   type ImportedServerOptions,
   type StdioServerOptions,
 } from "../../mcp/import/server-options.ts";
-import type { ToolClasses } from "../../mcp/import/tool-class.ts";
+import type { ToolClasses } from "../../mcp/import/tool-name.ts";
 import type { DefinitionLock } from "../../pins/lock-file.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import type { ListedOffers, OfferKind } from "../../sandboxes/remote/mcp-client/lists.ts";
 
 /** The longest URI, URI template or name, in characters. */
@@ -27,7 +28,7 @@ const ID: Readonly<Record<OfferKind, string>> = {
 };
 
 /** The offers of a server that can be passed on, and a problem for each one that cannot. */
-export interface ReadOffers {
+interface ReadOffers {
   readonly offers: readonly ListedOffer[];
   /** One line for each. They may have text of the server. */
   readonly problems: readonly string[];
@@ -37,7 +38,7 @@ export interface ReadOffers {
  * Reads the lists of a server. A malformed definition is skipped, and so are all definitions that share an
  * id.
  */
-export function readOffers({ items }: Pick<ListedOffers, "items">): ReadOffers {
+function readOffers({ items }: Pick<ListedOffers, "items">): ReadOffers {
   const problems: string[] = [];
   const offers: ListedOffer[] = [];
   for (const kind of Object.keys(ID) as OfferKind[]) {
@@ -79,4 +80,55 @@ function argumentProblem(args: JsonValue): string | undefined {
   const names = new Set(args.map((each) => (isJsonObject(each) ? each["name"] : undefined)));
   const areNamed = [...names].every((name) => typeof name === "string") && names.size === args.length;
   return areNamed ? undefined : "its arguments have no names of their own";
+}
+
+/** The resources, templates and prompts of one server. */
+export class ServerOffers {
+  readonly #connection: McpConnection;
+  #offers: readonly ListedOffer[] = [];
+  #serverName: string | null = null;
+  #completes = false;
+  #ttlMs: number | undefined;
+
+  constructor(connection: McpConnection) {
+    this.#connection = connection;
+  }
+
+  get connection(): McpConnection {
+    return this.#connection;
+  }
+
+  get offers(): readonly ListedOffer[] {
+    return this.#offers;
+  }
+
+  /** Whether the server suggests values of arguments. */
+  get completes(): boolean {
+    return this.#completes;
+  }
+
+  /** Milliseconds for which the lists are valid; `undefined` if the server did not say. */
+  get ttlMs(): number | undefined {
+    return this.#ttlMs;
+  }
+
+  /** What is pinned of an offer, and under which name: the name of a server has no `/`. */
+  pinOf({ kind, id, listed }: ListedOffer): { readonly name: string; readonly definition: JsonObject } {
+    const definition = { serverName: this.#serverName, kind, listed };
+    return { name: `${this.#connection.name}/${kind}/${id}`, definition };
+  }
+
+  /** Reads the lists. Returns a line for each problem, which may have text of the server. */
+  async refresh(isCurrent: () => boolean, turn?: Promise<unknown>): Promise<readonly string[]> {
+    const listed = await this.#connection.listOffers();
+    const { info } = this.#connection;
+    await turn;
+    if (!isCurrent()) return [];
+    const { offers, problems } = readOffers(listed);
+    this.#offers = offers;
+    this.#serverName = info?.name ?? null;
+    this.#completes = info?.capabilities["completions"] !== undefined;
+    this.#ttlMs = listed.ttlMs;
+    return [...listed.problems, ...problems];
+  }
 }

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { FetchLike } from "@modelcontextprotocol/client";
-import type { Egress } from "../../egress/egress.ts";
+import { Egress, type EgressOptions } from "../../egress/egress.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { LongRunningProgram } from "../../sandboxes/process/long-running/running-program.ts";
@@ -18,6 +18,8 @@ import type { Sdk } from "../../sandboxes/remote/mcp-client/sdk.ts";
 import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio-transport.ts";
 import { AuthorizationError } from "../../sandboxes/remote/mcp-client/unsent.ts";
 import type { McpAsk } from "../gateway/client-link.ts";
+import { CredentialFile } from "../oauth/credential-file.ts";
+import type { OAuthOptions } from "../oauth/oauth-options.ts";
 import { type Challenge, LOGIN_MS, OAuthSession } from "../oauth/oauth-session.ts";
 import {
   asksOf,
@@ -59,7 +61,7 @@ const MAX_VERSION_CHARS = 100;
 const MAX_ATTEMPTS = 3;
 
 /** The services that connections use. */
-export interface ConnectionServices {
+interface ConnectionServices {
   readonly sandboxes: Pick<Sandboxes, "startConfinedProgram">;
   readonly egress: Egress;
   /** Shared by all servers. Default: one for this server. */
@@ -82,7 +84,7 @@ export function connectionTo(
 }
 
 /** Makes the connection to a server that is spoken to over HTTP. */
-export function httpConnection(
+function httpConnection(
   name: string,
   options: HttpServerOptions,
   {
@@ -272,4 +274,49 @@ async function versionOf(node: string, fs: readonly FsGrant[], sandboxes: Starts
   } catch {
     return "";
   }
+}
+
+/** A server with OAuth options. */
+export type OAuthServerOptions = HttpServerOptions & { readonly oauth: OAuthOptions };
+
+/** How a person logs in. */
+interface LogInOptions {
+  readonly egress?: EgressOptions;
+  /** Ends the login. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Discards the tokens for a server and gets new ones. The registration of the client is preserved.
+ *
+ * @returns the file with the tokens; `undefined` if the server does not require any.
+ * @throws {Error} if tokens cannot be obtained. `message` is for operators.
+ */
+export async function logIn(
+  name: string,
+  server: OAuthServerOptions,
+  { egress: options, signal }: LogInOptions = {},
+): Promise<string | undefined> {
+  const file = credentialFile(name, server);
+  const { client } = await file.read();
+  if (client !== undefined) await file.write({ client });
+  else await file.remove();
+  const egress = new Egress(options);
+  const connection = httpConnection(name, server, { egress });
+  try {
+    await connection.wire(signal);
+    return (await file.read()).tokens === undefined ? undefined : file.path;
+  } finally {
+    await connection.close();
+    await egress.close();
+  }
+}
+
+/** Discards the tokens for a server and the registration of the client. Returns whether there were any. */
+export function logOut(name: string, server: OAuthServerOptions): Promise<boolean> {
+  return credentialFile(name, server).remove();
+}
+
+function credentialFile(name: string, { url, oauth }: OAuthServerOptions): CredentialFile {
+  return new CredentialFile(oauth.directory, name, url);
 }

@@ -12,15 +12,13 @@ import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
 import { CallLinks, type ClientOfCall } from "../gateway/client-link.ts";
 import { ImportedOffers } from "../gateway/imported-offers.ts";
-import { ServerOffers } from "../gateway/server-offers.ts";
+import { ServerOffers } from "../gateway/listed-offer.ts";
 import type { McpOffers } from "../server/mcp-offers.ts";
 import { FollowedLists } from "./followed-lists.ts";
 import { connectionTo } from "./open-connection.ts";
 import { asksOf, checkServer, type ImportedServerOptions } from "./server-options.ts";
 import { ServerTools } from "./server-tools.ts";
-import { ImportedClasses, type ToolClasses } from "./tool-class.ts";
-import { importedToolName, wireName } from "./tool-name.ts";
-import { ToolNames } from "./tool-names.ts";
+import { ImportedClasses, importedToolName, type ToolClasses, ToolNames, wireName } from "./tool-name.ts";
 
 /** Something that several users have, one after the other, and that is closed by the last of them. */
 class Shared<T> {

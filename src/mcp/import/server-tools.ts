@@ -18,8 +18,7 @@ import type {
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { CallLinks } from "../gateway/client-link.ts";
 import { type ListedTool, readListedTools } from "./listed-tool.ts";
-import type { ImportedClasses } from "./tool-class.ts";
-import type { ToolNames } from "./tool-names.ts";
+import type { ImportedClasses, ToolNames } from "./tool-name.ts";
 
 /** The parts of a handle. */
 interface ToolHandleOptions {

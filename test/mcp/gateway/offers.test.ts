@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { CallLinks } from "../../../src/mcp/gateway/client-link.ts";
-import { ImportedOffers } from "../../../src/mcp/gateway/imported-offers.ts";
-import { matchesTemplate, readTemplate } from "../../../src/mcp/gateway/passed-offers.ts";
-import { ServerOffers } from "../../../src/mcp/gateway/server-offers.ts";
+import { ImportedOffers, matchesTemplate, readTemplate } from "../../../src/mcp/gateway/imported-offers.ts";
+import { ServerOffers } from "../../../src/mcp/gateway/listed-offer.ts";
 import type { McpOffers } from "../../../src/mcp/server/mcp-offers.ts";
 import { findResource } from "../../../src/mcp/server/offers/find-offer.ts";
 import { LockPins, pinned } from "../../../src/pins/lock-file.ts";

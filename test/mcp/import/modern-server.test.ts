@@ -3,8 +3,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
 import { FollowedLists } from "../../../src/mcp/import/followed-lists.ts";
 import { ServerTools } from "../../../src/mcp/import/server-tools.ts";
-import { ImportedClasses } from "../../../src/mcp/import/tool-class.ts";
-import { ToolNames } from "../../../src/mcp/import/tool-names.ts";
+import { ImportedClasses, ToolNames } from "../../../src/mcp/import/tool-name.ts";
 import { type Answer, connectionTo } from "./text-server.ts";
 
 /** Answers as a server of 2026-07-28 over stdio. */

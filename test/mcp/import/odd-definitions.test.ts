@@ -152,8 +152,8 @@ test("However the definitions are written, the good ones among them are taken", 
   await using opened = await open({ web: served.options });
   const { connection } = opened.mcp.servers.get("web") ?? {};
   const { ServerTools } = await import("../../../src/mcp/import/server-tools.ts");
-  const { ToolNames } = await import("../../../src/mcp/import/tool-names.ts");
-  const { ImportedClasses } = await import("../../../src/mcp/import/tool-class.ts");
+  const { ToolNames } = await import("../../../src/mcp/import/tool-name.ts");
+  const { ImportedClasses } = await import("../../../src/mcp/import/tool-name.ts");
   const { ToolRegistry } = await import("../../../src/engine/registry.ts");
   await fc.assert(
     fc.asyncProperty(fc.array(oddItem, { maxLength: 4 }), fc.nat(4), async (odd, at) => {

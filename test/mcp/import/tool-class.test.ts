@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ImportedClasses } from "../../../src/mcp/import/tool-class.ts";
+import { ImportedClasses } from "../../../src/mcp/import/tool-name.ts";
 
 const classes = new ImportedClasses({
   "mcp_files_read_*": "read",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Loopback } from "../../../src/mcp/oauth/loopback.ts";
+import { Loopback } from "../../../src/mcp/oauth/oauth-provider.ts";
 
 test("the browser's answer counts only with the state of this login, and at the one path", async () => {
   await using loopback = await Loopback.open();

@@ -1,6 +1,6 @@
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
 import { readConfigFile } from "../../../config/source.ts";
-import { logIn, logOut, type OAuthServerOptions } from "../../../mcp/import/log-in.ts";
+import { logIn, logOut, type OAuthServerOptions } from "../../../mcp/import/open-connection.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { loadMcp } from "../../config/load-mcp.ts";
 import {
