@@ -71,7 +71,7 @@ async function offerSubjects(mcp: McpConfig): Promise<readonly PolicySubject[]> 
 /** Registers the tools that read resources, prompts and completions of MCP servers, without their implementations. */
 export async function registerOffers(registry: ToolRegistry): Promise<void> {
   // Loaded only for configs with servers.
-  const { offerTools } = await import("../../mcp/server/offers/offer-tools.ts");
+  const { offerTools } = await import("../../mcp/server/offer-tools.ts");
   const tools = offerTools(
     {},
     () => null,

@@ -13,7 +13,7 @@ import type {
   McpResourceContents,
   McpResourceTemplate,
 } from "../server/mcp-offers.ts";
-import { passedMeta } from "../server/tools/passed-meta.ts";
+import { passedMeta } from "../server/tools/tool-result.ts";
 import type { CallLinks } from "./client-link.ts";
 import type { ListedOffer, ServerOffers } from "./listed-offer.ts";
 
@@ -108,11 +108,7 @@ interface OfferLinks {
 }
 
 /** A resource of a server, which is read there. */
-function resourceOf(
-  { id, listed }: ListedOffer,
-  server: ServerOffers,
-  options: OfferLinks,
-): McpResource {
+function resourceOf({ id, listed }: ListedOffer, server: ServerOffers, options: OfferLinks): McpResource {
   return {
     ...traitsOf(listed),
     uri: id,

@@ -258,10 +258,7 @@ interface AuthorizationChannel {
  *
  * @param isGranted Whether an authorization server can be at a URL. Metadata can also be elsewhere: they are sent nothing.
  */
-function authorizationChannel(
-  fetch: FetchLike,
-  isGranted: (url: URL) => boolean,
-): AuthorizationChannel {
+function authorizationChannel(fetch: FetchLike, isGranted: (url: URL) => boolean): AuthorizationChannel {
   let refusal: AuthorizationError | undefined;
   return {
     fetch: async (url, init) => {

@@ -9,9 +9,8 @@ import type { Session } from "../../sessions/session.ts";
 import type { LogLevel } from "../../tool/streamed.ts";
 import type { Sdk } from "./load-sdk.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
-import type { PendingRuns } from "./runs/pending-runs.ts";
 import type { InputResponses, OpenRequest, Run } from "./runs/run.ts";
-import type { Runs, RunWatch } from "./runs/runs.ts";
+import type { PendingRuns, Runs, RunWatch } from "./runs/runs.ts";
 
 /** The most characters of one notification. */
 const MAX_CHARS = 4_000;

@@ -11,22 +11,21 @@ import type {
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { Session } from "../../sessions/session.ts";
 import { type ExchangeParts, exchange } from "./exchange.ts";
-import type { Sdk } from "./load-sdk.ts";
-import type { McpOffers } from "./mcp-offers.ts";
-import { findCompletion } from "./offers/completions.ts";
 import {
   COMPLETE,
   findPrompt,
   findResource,
   GET_PROMPT,
   type MatchTemplate,
+  pageOf,
   READ_RESOURCE,
-} from "./offers/find-offer.ts";
+} from "./find-offer.ts";
+import type { Sdk } from "./load-sdk.ts";
+import type { McpOffers } from "./mcp-offers.ts";
+import { findCompletion } from "./offer-tools.ts";
 import type { McpServerOptions } from "./options.ts";
-import { pageOf } from "./paging.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
-import type { PendingRuns } from "./runs/pending-runs.ts";
-import type { Runs } from "./runs/runs.ts";
+import type { PendingRuns, Runs } from "./runs/runs.ts";
 import { addTools, type EndOfCall } from "./tools/tool-handlers.ts";
 
 /** How many resources one client may subscribe to. */

@@ -2,7 +2,7 @@ import * as sdk from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { pageOf } from "../../../src/mcp/server/paging.ts";
+import { pageOf } from "../../../src/mcp/server/find-offer.ts";
 import { connect, PEERS, send, startMcpServer } from "./harness.ts";
 
 /** All pages of a list. */

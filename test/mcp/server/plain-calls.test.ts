@@ -2,7 +2,7 @@ import * as sdk from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { readPlainCall } from "../../../src/mcp/server/http/call-directly.ts";
+import { readPlainCall } from "../../../src/mcp/server/call-directly.ts";
 import type { Server } from "../../../src/server/server.ts";
 import { send, startMcpServer } from "./harness.ts";
 

@@ -207,8 +207,7 @@ async function pinnedTools(
   known: readonly string[],
 ): Promise<readonly (readonly [server: string, tool: Tool])[]> {
   // Loaded only for configs with servers.
-  const { ImportedClasses } = await import("../../../mcp/import/tool-name.ts");
-  const { importedToolName, wireName } = await import("../../../mcp/import/tool-name.ts");
+  const { ImportedClasses, importedToolName, wireName } = await import("../../../mcp/import/tool-name.ts");
   const imported = new ImportedClasses(classes);
   return [...tools.values()].flatMap(({ definition }) => {
     const origin = originOf(definition);

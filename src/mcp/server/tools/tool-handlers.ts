@@ -10,12 +10,9 @@ import { withObjectInput } from "../../../protocols/freeform.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { changesNothing } from "../../../tool/side-effects.ts";
 import { type ExchangeParts, exchange } from "../exchange.ts";
-import { OFFER_TOOLS } from "../offers/find-offer.ts";
+import { OFFER_TOOLS, pageOf } from "../find-offer.ts";
 import type { McpServerOptions } from "../options.ts";
-import { pageOf } from "../paging.ts";
-import { passedMeta } from "./passed-meta.ts";
-import { wireOutputSchema } from "./structured-content.ts";
-import { toolResult } from "./tool-result.ts";
+import { passedMeta, toolResult, wireOutputSchema } from "./tool-result.ts";
 
 /** A tool in `tools/list`. */
 interface WireTool extends JsonObject {

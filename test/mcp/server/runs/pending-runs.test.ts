@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { PendingRuns } from "../../../../src/mcp/server/runs/pending-runs.ts";
 import { Run } from "../../../../src/mcp/server/runs/run.ts";
+import { PendingRuns } from "../../../../src/mcp/server/runs/runs.ts";
 
 function newRun() {
   const cancel = vi.fn();

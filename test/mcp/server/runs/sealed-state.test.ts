@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type PendingState, StateSeal } from "../../../../src/mcp/server/runs/pending-runs.ts";
+import { type PendingState, StateSeal } from "../../../../src/mcp/server/runs/runs.ts";
 
 const STATE: PendingState = { id: "a", nonce: "b", expiresAt: Number.MAX_SAFE_INTEGER };
 

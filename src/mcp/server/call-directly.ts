@@ -1,13 +1,13 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { parseJson } from "../../../json/parse.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import type { Session } from "../../../sessions/session.ts";
-import { MESSAGE_BOUNDS } from "../client-message.ts";
-import type { ExchangeParts } from "../exchange.ts";
-import type { Sdk } from "../load-sdk.ts";
-import { declared, type ServerParts } from "../peer-server.ts";
-import { type HeaderOf, refuseParamHeaders } from "../tools/param-headers.ts";
-import { callTool, type EndOfCall } from "../tools/tool-handlers.ts";
+import { parseJson } from "../../json/parse.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import type { Session } from "../../sessions/session.ts";
+import { MESSAGE_BOUNDS } from "./client-message.ts";
+import type { ExchangeParts } from "./exchange.ts";
+import type { Sdk } from "./load-sdk.ts";
+import { declared, type ServerParts } from "./peer-server.ts";
+import { type HeaderOf, refuseParamHeaders } from "./tools/param-headers.ts";
+import { callTool, type EndOfCall } from "./tools/tool-handlers.ts";
 
 /** The revision whose requests stand alone. */
 const REVISION = "2026-07-28";

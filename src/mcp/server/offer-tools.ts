@@ -1,13 +1,86 @@
-import type { HostContext } from "../../../tool/implementations/implementations.ts";
-import { ToolFailure } from "../../../tool/tool-failure.ts";
-import type { McpComplete, McpOffers } from "../mcp-offers.ts";
-import { COMPLETE, findPrompt } from "./find-offer.ts";
+import type { Tool } from "../../engine/tool.ts";
+import type { HostContext } from "../../tool/implementations/implementations.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
+import type { SessionInfo } from "../../tool/tool-traits.ts";
+import {
+  COMPLETE,
+  findPrompt,
+  findResource,
+  GET_PROMPT,
+  type MatchTemplate,
+  READ_RESOURCE,
+} from "./find-offer.ts";
+import type { McpComplete, McpOffers } from "./mcp-offers.ts";
+
+/** The server that something is imported from. A client cannot give it: it is found, and the policy can decide on it. */
+const SERVER = { type: "string" } as const;
+
+interface PromptInput {
+  readonly name: string;
+  readonly arguments: Record<string, string>;
+  readonly server?: string;
+}
+
+/**
+ * The tools behind resources and prompts: reading one is a call like any other, of the class `read`.
+ *
+ * @param isOwn Whether a session is one of the MCP server's: no other session sees these tools.
+ */
+export function offerTools(
+  offers: McpOffers,
+  match: MatchTemplate,
+  isOwn: (sessionId: string) => boolean,
+): readonly Tool[] {
+  const visibleTo = ({ id }: SessionInfo): boolean => isOwn(id);
+  const traits = { sideEffects: "read", visibleTo, tags: Object.freeze(["mcp"]) } as const;
+  return [
+    {
+      name: READ_RESOURCE,
+      description: "Reads a resource for a client of MCP.",
+      inputSchema: {
+        type: "object",
+        properties: { uri: { type: "string" }, server: SERVER },
+        required: ["uri"],
+        additionalProperties: false,
+      },
+      ...traits,
+      host: ({ uri, server }: { uri: string; server?: string }, context: HostContext) => {
+        const resource = findResource(offers, uri, match);
+        if (resource === undefined || resource.server !== server)
+          throw new ToolFailure("execution_error", "Resource not found");
+        return resource.read(context);
+      },
+    } as Tool,
+    {
+      name: GET_PROMPT,
+      description: "Writes the messages of a prompt for a client of MCP.",
+      inputSchema: {
+        type: "object",
+        properties: {
+          name: { type: "string" },
+          arguments: { type: "object", additionalProperties: { type: "string" } },
+          server: SERVER,
+        },
+        required: ["name", "arguments"],
+        additionalProperties: false,
+      },
+      ...traits,
+      host: (input: PromptInput, context: HostContext) => {
+        const prompt = findPrompt(offers, input.name);
+        if (prompt === undefined || prompt.server !== input.server)
+          throw new ToolFailure("execution_error", "Prompt not found");
+        return prompt.get(input.arguments, context);
+      },
+    } as Tool,
+    completionTool(offers, traits) as Tool,
+  ];
+}
 
 /** The most suggestions of a completion (MCP). */
 const MAX_VALUES = 100;
 
 /** What a client wants to complete. */
-export interface CompletionInput {
+interface CompletionInput {
   /** What the argument belongs to. */
   readonly ref: { readonly type: "ref/prompt" | "ref/resource"; readonly id: string };
   readonly argument: string;
@@ -18,7 +91,7 @@ export interface CompletionInput {
 }
 
 /** What can suggest values of an argument. */
-export interface Completion {
+interface Completion {
   readonly complete: McpComplete;
   readonly server: string | undefined;
 }
@@ -47,7 +120,7 @@ export function findCompletion(
 }
 
 /** The tool behind completions: what is typed may go to another server, so that the policy decides on it. */
-export function completionTool(offers: McpOffers, traits: object): object {
+function completionTool(offers: McpOffers, traits: object): object {
   const text = { type: "string" };
   return {
     name: COMPLETE,
