@@ -72,7 +72,7 @@ export interface RemoteExecution {
     /** Set if the call was stopped, but its end could not be confirmed. */
     readonly mayStillRun?: true;
     /** What is known about the end of a call that was stopped. */
-    readonly ended?: "confirmed" | "told" | "unknown";
+    readonly ended?: "confirmed" | "requested" | "unknown";
     /** What the executor granted: see `ExecutionReceipt.grant`. */
     readonly grant?: { readonly digest: string };
     /** What confined the program of a call in the sandbox `process`. */

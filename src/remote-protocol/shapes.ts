@@ -80,7 +80,7 @@ const RESULT: JsonObject = {
       enforced: LIMITS,
       used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
       mayStillRun: { const: true },
-      ended: { enum: ["confirmed", "told", "unknown"] },
+      ended: { enum: ["confirmed", "requested", "unknown"] },
       grant: closed({ digest: TEXT }),
       isolation: { enum: [...ISOLATIONS] },
     },

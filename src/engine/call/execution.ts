@@ -64,7 +64,7 @@ export interface ExecutionReceipt {
    */
   readonly mayStillRun?: true;
   /**
-   * What is known about the end of a call that was stopped: `confirmed`, it is gone; `told`, it was asked to stop, and no
+   * What is known about the end of a call that was stopped: `confirmed`, it is gone; `requested`, it was asked to stop, and no
    * more is known; `unknown`. Absent if the call was not stopped.
    */
   readonly ended?: TaskEnd;

@@ -50,10 +50,10 @@ export type CallEffect = "none" | "committed" | "unknown";
  * What is known about the end of a task that was stopped:
  *
  * - `confirmed`: it is gone
- * - `told`: it was asked to stop, and no more is known
+ * - `requested`: it was asked to stop, and no more is known
  * - `unknown`: it could not be asked, or may not have received the request
  */
-export type TaskEnd = "confirmed" | "told" | "unknown";
+export type TaskEnd = "confirmed" | "requested" | "unknown";
 
 /**
  * The outcome of a task. `effect` applies if the outcome counts as a failure. `detail` is for the operator (stacks,

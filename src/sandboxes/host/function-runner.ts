@@ -233,7 +233,7 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
   /** Ends the call, after a grace period if the tool can react. */
   #endStopped(): void {
     const canReact = this.instance !== undefined || this.call.listens;
-    const ended = canReact ? "told" : "unknown";
+    const ended = canReact ? "requested" : "unknown";
     const abandon = (): void => {
       if (this.#outcome === undefined && this.#result !== undefined) {
         this.#abandoned.watch(this.#task.toolName, this.#result);

@@ -113,7 +113,7 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
   // What a program sends through a tunnel is not known.
   const mayChange = files.isWritable || traffic !== undefined;
   const effect = mayHaveBegun && mayChange ? "unknown" : "none";
-  const alive = code === undefined ? ({ mayStillRun: true, ended: "told" } as const) : {};
+  const alive = code === undefined ? ({ mayStillRun: true, ended: "requested" } as const) : {};
   const base = { effect, used, isolation, ...alive } as const;
   if (cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
   if (cause === "memory")

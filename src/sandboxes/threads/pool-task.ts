@@ -216,7 +216,11 @@ export function notEnded({
   readonly mayStillRun?: true;
 }): Pick<SandboxOutcome, "mayStillRun" | "ended" | "detail"> {
   if (!mayStillRun) return NOTHING;
-  return { mayStillRun, ended: "told", detail: "its thread could not be terminated and is still running" };
+  return {
+    mayStillRun,
+    ended: "requested",
+    detail: "its thread could not be terminated and is still running",
+  };
 }
 
 /** Returns the outcome of a call that no thread ran. */

@@ -65,7 +65,7 @@ describe("A call of a hostile server", () => {
     await using opened = await open({ h: hostile("call-hang") });
     const { error, receipt } = await opened.call("mcp_h_x", {}, { wallTimeMs: 300 });
     expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
-    expect(receipt).toMatchObject({ mayStillRun: true, ended: "told" });
+    expect(receipt).toMatchObject({ mayStillRun: true, ended: "requested" });
     await opened.notice(({ kind, message }) => kind === "stderr" && message.startsWith("cancelled: "));
   });
 

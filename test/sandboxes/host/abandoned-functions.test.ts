@@ -19,13 +19,13 @@ describe("The receipt of a host call that was stopped says", () => {
     expect(await endOf(heeding)).toEqual({ ended: "confirmed", mayStillRun: undefined });
   });
 
-  test("told, if the function listens to its signal, but did not end", async () => {
+  test("requested, if the function listens to its signal, but did not end", async () => {
     const deaf: HostFunction = (_input, { signal }) =>
       new Promise(() => signal.addEventListener("abort", () => {}));
-    expect(await endOf(deaf)).toEqual({ ended: "told", mayStillRun: true });
+    expect(await endOf(deaf)).toEqual({ ended: "requested", mayStillRun: true });
   });
 
-  test("unknown, if the function could not be told", async () => {
+  test("unknown, if the function could not be asked to stop", async () => {
     expect(await endOf(() => new Promise(() => {}))).toEqual({ ended: "unknown", mayStillRun: true });
   });
 

@@ -46,7 +46,7 @@ describe.each(Object.entries(READERS))("outcomes of %s", (_name, read) => {
       effect: "none",
       used,
       mayStillRun: true,
-      ended: "told",
+      ended: "requested",
       detail: "its thread could not be terminated and is still running",
     });
   });

@@ -65,7 +65,7 @@ export interface LongRunningEnd {
   /** Why it did not begin, or was ended without a request to do so. For operators. */
   readonly problem?: string;
   /** Whether all its processes have certainly ended. */
-  readonly ended: "confirmed" | "told";
+  readonly ended: "confirmed" | "requested";
 }
 
 /**
@@ -223,7 +223,7 @@ export class RunningProgram implements ConfinedProgram {
     return {
       code,
       hasBegun,
-      ended: code === undefined ? "told" : "confirmed",
+      ended: code === undefined ? "requested" : "confirmed",
       ...(!hasBegun && { problem: problem ?? startProblem(startOutput) }),
       ...(this.#problem !== undefined && { problem: this.#problem }),
     };

@@ -107,7 +107,8 @@ class UnconfinedProgram implements LongRunningProgram {
     // The guarding process was killed itself. At least the process group can be ended.
     if (code === -1 && pid !== undefined) killGroup(pid);
     await closed;
-    if (pid !== undefined) return { code: code === -1 ? undefined : code, hasBegun: true, ended: "told" };
+    if (pid !== undefined)
+      return { code: code === -1 ? undefined : code, hasBegun: true, ended: "requested" };
     const problem = report !== undefined && "problem" in report ? report.problem : "it could not be started";
     return { code, hasBegun: false, problem, ended: "confirmed" };
   }

@@ -187,7 +187,7 @@ export class ExecutorCall {
     const isSent = this.#leave() || this.#lost !== undefined;
     const used = { wallTimeMs: 0 };
     const outcome: SandboxOutcome = isSent
-      ? { status, effect: "unknown", used, mayStillRun: true, ended: "told" }
+      ? { status, effect: "unknown", used, mayStillRun: true, ended: "requested" }
       : { status, effect: "none", used };
     this.#finish(outcome);
     this.#settleAttempt?.({ outcome, isFault: status === "timeout" });

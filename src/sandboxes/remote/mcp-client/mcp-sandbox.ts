@@ -201,7 +201,7 @@ function outcomeOf({ end, cause, wallTimeMs }: EndOfTask, outputBytes: number): 
       return { status: "unavailable", effect: end.sent ? "unknown" : "none", used, detail: end.detail };
     default:
       return end.sent
-        ? { status: cause ?? "cancelled", effect: "unknown", used, mayStillRun: true, ended: "told" }
+        ? { status: cause ?? "cancelled", effect: "unknown", used, mayStillRun: true, ended: "requested" }
         : {
             status: cause ?? "cancelled",
             effect: "none",

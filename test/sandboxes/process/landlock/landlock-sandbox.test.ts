@@ -258,7 +258,7 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
     process.kill(Number(readFileSync(join(folder, "supervisor"), "utf8")), "SIGKILL");
     const { error, receipt } = await running;
     expect(error?.code).toBe("execution_error");
-    expect(receipt).toMatchObject({ mayStillRun: true, ended: "told" });
+    expect(receipt).toMatchObject({ mayStillRun: true, ended: "requested" });
   });
 
   test("is stopped at its output, CPU time and memory limits", async () => {
@@ -364,7 +364,7 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
     const supervisor = Number(readFileSync(file, "utf8"));
     process.kill(supervisor, "SIGSTOP");
     cancelling.abort();
-    expect((await running).receipt).toMatchObject({ mayStillRun: true, ended: "told" });
+    expect((await running).receipt).toMatchObject({ mayStillRun: true, ended: "requested" });
     process.kill(supervisor, "SIGCONT");
     await vi.waitUntil(() => readdirSync(temporary).length === 0, { timeout: 15_000 });
   });

@@ -140,13 +140,13 @@ describe("an executor's response", () => {
       success: false,
       output: null,
       error,
-      receipt: { ...held.receipt, mayStillRun: true, ended: "told" },
+      receipt: { ...held.receipt, mayStillRun: true, ended: "requested" },
     };
     const { error: read, receipt } = await call((socket, request) => {
       socket.write(response(200, execution(request, change)));
     });
     expect(read?.code).toBe("timeout");
-    expect(receipt).toMatchObject({ mayStillRun: true, ended: "told" });
+    expect(receipt).toMatchObject({ mayStillRun: true, ended: "requested" });
   });
 
   test("an unknown error code is a failure with the executor's message", async () => {

@@ -23,5 +23,5 @@ test("A tool on an executor that is too slow is told apart from one that says so
   const limits = { wallTimeMs: 300 };
   const { error, receipt } = await callOn(`http://${address}`, "tool", sandboxes, { limits });
   expect(error).toMatchObject({ code: "timeout", message: "Tool exceeded 300ms wall time limit" });
-  expect(receipt.ended).toMatch(/^(?:told|unknown)$/);
+  expect(receipt.ended).toMatch(/^(?:requested|unknown)$/);
 });
