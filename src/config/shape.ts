@@ -44,8 +44,7 @@ let compiler: Ajv2020 | undefined;
 /**
  * Compiles a JSON Schema (draft 2020-12) for configurations. The additional keyword `message` replaces the text of any
  * flaw of the schema's value, except for a wrong type, a missing key and an unknown key. An `anyOf` or `oneOf` should
- * have a `message`, as the flaws of its alternatives are not reported. The additional keyword `formerKeys` says of unknown
- * keys what to write in place of them.
+ * have a `message`, as the flaws of its alternatives are not reported. For the keyword `formerKeys`, see {@link mapOf}.
  *
  * @throws {Error} if the schema does not compile.
  */
@@ -57,9 +56,18 @@ export function compileShape(schema: JsonObject): CompiledShape {
   return Object.assign(check, { schema });
 }
 
-/** The schema of a map that has only these keys. */
-export function mapOf(properties: JsonObject, required: readonly string[] = []): JsonObject {
-  return { type: "object", properties, required, additionalProperties: false };
+/**
+ * The schema of a map that has only these keys.
+ *
+ * @param formerKeys What to write in place of keys that the map had before. Default: there were none.
+ */
+export function mapOf(
+  properties: JsonObject,
+  required: readonly string[] = [],
+  formerKeys?: Readonly<Record<string, string>>,
+): JsonObject {
+  const schema: JsonObject = { type: "object", properties, required, additionalProperties: false };
+  return formerKeys === undefined ? schema : { ...schema, formerKeys };
 }
 
 /** The keyword `then`, to spread beside an `if`. (A module with an export of that name would be a thenable.) */

@@ -17,7 +17,7 @@ type Decision = "accept" | "reject";
 export function ChangesView(): JSX.Element {
   const { id } = route.value;
   const { value, problem, reload } = useLoaded("sessions", readSessions);
-  const withChanges = (value.value ?? []).filter(({ heldChanges }) => heldChanges > 0);
+  const withChanges = (value.value ?? []).filter(({ stagedChanges }) => stagedChanges > 0);
   return (
     <div class={id === "" ? "split" : "split open wide"}>
       <section class="list scrolling" aria-labelledby="changes-title" tabIndex={0}>
@@ -40,7 +40,7 @@ export function ChangesView(): JSX.Element {
                 {...(session.id === id && { "aria-current": "true" as const })}
               >
                 <Foreign text={session.id} />
-                <span class="quiet">{count(session.heldChanges, "change")}</span>
+                <span class="quiet">{count(session.stagedChanges, "change")}</span>
               </a>
             </li>
           ))}
@@ -85,7 +85,7 @@ function StagedPanel({
       <Problem of={problem} />
       <Problem of={failure} />
       <p role="status">{result}</p>
-      {staged?.changes.length === 0 && <p class="empty">Nothing is held any more.</p>}
+      {staged?.changes.length === 0 && <p class="empty">Nothing is staged any more.</p>}
       {staged !== undefined && staged.changes.length > 1 && hasRole("approver") && (
         <Decide
           key={staged.digest}

@@ -57,10 +57,10 @@ export function SessionsView(): JSX.Element {
                 <td class="number">{session.runningCalls}</td>
                 <td class="number">{session.openInquiries}</td>
                 <td class="number">
-                  {session.heldChanges > 0 ? (
-                    <a href={hashOf("changes", session.id)}>{session.heldChanges}</a>
+                  {session.stagedChanges > 0 ? (
+                    <a href={hashOf("changes", session.id)}>{session.stagedChanges}</a>
                   ) : (
-                    session.heldChanges
+                    session.stagedChanges
                   )}
                 </td>
               </tr>

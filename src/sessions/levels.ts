@@ -4,8 +4,8 @@ import type { ToolTraits } from "../tool/tool-traits.ts";
 /** What happens to a call: it runs, a person is asked first, or it does not run. From the mildest to the strictest. */
 export type Level = "auto" | "prompt" | "deny";
 
-/** The level of one call. `held`: it runs, and what it changes waits until a person accepts it. */
-export type CallLevel = Level | "held";
+/** The level of one call. `staged`: it runs, and what it changes waits until a person accepts it. */
+export type CallLevel = Level | "staged";
 
 /** The modes that a session can be in, or on which a mode of your own is based: see `docs/sessions.md`. */
 export type BaseMode = "cautious" | "autonomous" | "manual" | "plan" | "review" | "audit";
@@ -67,7 +67,7 @@ export interface LevelBasis {
   readonly classes: ClassLevels;
 }
 
-const ORDER: Record<CallLevel, number> = { auto: 0, held: 1, prompt: 2, deny: 3 };
+const ORDER: Record<CallLevel, number> = { auto: 0, staged: 1, prompt: 2, deny: 3 };
 
 /** Returns the strictest of two levels. */
 export function strictestLevel(a: CallLevel, b: CallLevel): CallLevel {
@@ -116,7 +116,7 @@ function usualLevel(basis: LevelBasis): CallLevel {
   // Neither the tool's own level nor a trusted workspace may keep a person from reviewing a change.
   if (stagesChanges(mode) && !isReading(sideEffects)) {
     if (classLevel(basis) === "deny") return "deny";
-    return sideEffects === "write" && basis.canStage ? "held" : "prompt";
+    return sideEffects === "write" && basis.canStage ? "staged" : "prompt";
   }
   if (own === "auto" || own === "prompt") return own;
   if (mode === "autonomous") return "auto";

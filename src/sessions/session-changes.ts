@@ -270,7 +270,7 @@ export async function warnIfNotStaged(opening: Promise<void>): Promise<void> {
   try {
     await opening;
   } catch (error) {
-    process.emitWarning(`The changes of a session cannot be held: ${describeThrown(error).detail}`, {
+    process.emitWarning(`The changes of a session cannot be staged: ${describeThrown(error).detail}`, {
       code: "SANDGATE_CHANGES_NOT_HELD",
     });
   }

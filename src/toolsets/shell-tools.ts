@@ -165,7 +165,7 @@ export function runCommand(name: string, options: ShellOptions): Tool {
       ...programOf(options),
       args: ["-c", "--", { argument: "/command" }],
       cwd: { argument: "/cwd" },
-      keptShell: ({ command, persistent, background }: CommandInput, { toolName }: ProgramContext) =>
+      persistentShell: ({ command, persistent, background }: CommandInput, { toolName }: ProgramContext) =>
         background ? inBackground(command, toolName) : persistent ? command : undefined,
     },
   });

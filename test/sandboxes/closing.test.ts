@@ -113,8 +113,8 @@ describe("In a process that only waits for them, sandboxes are closed", { timeou
       test("while a shell waits for its next command", async () => {
         const { code, lines } = await play(`
           ${open}
-          const keptShell = { when: { argument: "/kept" }, command: { argument: "/command" } };
-          const process = { command: "true", input: "none", output: "completion", keptShell };
+          const persistentShell = { when: { argument: "/kept" }, command: { argument: "/command" } };
+          const process = { command: "true", input: "none", output: "completion", persistentShell };
           await run(sandboxes, "process", { process }, { kept: true, command: "true" });
           await sandboxes.close();
           console.log("closed");
@@ -128,13 +128,13 @@ describe("In a process that only waits for them, sandboxes are closed", { timeou
     const [isolation] = ISOLATIONS;
     const { code, lines } = await play(`
       const component = ${JSON.stringify(await contractComponent())};
-      const keptShell = { when: { argument: "/kept" }, command: { argument: "/command" } };
+      const persistentShell = { when: { argument: "/kept" }, command: { argument: "/command" } };
       const tools = [
         ["host", { host: { module: folder + "/module.mjs" } }],
         ["quickjs", { quickjs: { source: "export default () => { for (;;); }" } }],
         ["wasm", { wasm: { component, export: "echo" } }],
         ["process", { process: { command: "sleep", args: ["1000"], input: "none", output: "text" } }],
-        ["process", { process: { command: "sh", input: "none", output: "completion", keptShell } }],
+        ["process", { process: { command: "sh", input: "none", output: "completion", persistentShell } }],
       ].filter(([sandbox]) => sandbox !== "process" || ${isolation !== undefined});
       const input = { kept: true, command: "sleep 1000" };
       console.log = () => {};

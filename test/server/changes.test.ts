@@ -36,7 +36,7 @@ test("the caller reads its changes, rendered safely, and an approver accepts the
   const { root, alice, carol, at } = await held();
   const { digest, changes } = await alice.json<ListedChanges>("GET", at);
   expect(changes).toMatchObject([{ path: "a.txt", change: "modified" }]);
-  expect(await carol.json("GET", "/v1/sessions")).toMatchObject({ sessions: [{ heldChanges: 1 }] });
+  expect(await carol.json("GET", "/v1/sessions")).toMatchObject({ sessions: [{ stagedChanges: 1 }] });
   expect(changes[0]?.diff).toContain("+new \\u202e\\u001b[2J\n");
   expect(changes[0]?.diff).toContain("-old\n");
   const one = await alice.json<ListedChanges>("GET", `${at}?path=a.txt`);
@@ -44,7 +44,7 @@ test("the caller reads its changes, rendered safely, and an approver accepts the
   expect(await carol.json("POST", at, { decision: "accept", digest })).toEqual({ accepted: ["a.txt"] });
   expect(readFileSync(join(root, "a.txt"), "utf8")).toContain("new");
   expect(await alice.json("GET", at)).toMatchObject({ changes: [] });
-  expect(await carol.json("GET", "/v1/sessions")).toMatchObject({ sessions: [{ heldChanges: 0 }] });
+  expect(await carol.json("GET", "/v1/sessions")).toMatchObject({ sessions: [{ stagedChanges: 0 }] });
 });
 
 test("refuses in the order of the checks: 401, 404, 403, 400, 409, 422", async () => {

@@ -11,7 +11,10 @@ describe("A program", () => {
     { output: "completion", failOnExit: true },
     { env: { _A1: "x", PATH: "" } },
     { cwd: "src" },
-    { output: "completion", keptShell: { when: { argument: "/keep" }, command: { argument: "/command" } } },
+    {
+      output: "completion",
+      persistentShell: { when: { argument: "/keep" }, command: { argument: "/command" } },
+    },
     { killGraceMs: 0 },
     { killGraceMs: 60_000 },
   ])("can be declared with %j", (more) => {
@@ -37,9 +40,9 @@ describe("A program", () => {
     ["env", { A: 1 }],
     ["cwd", ""],
     ["cwd", () => "src"],
-    ["keptShell", true],
-    ["keptShell", { when: { argument: "/keep" } }],
-    ["keptShell", { when: true, command: { argument: "/command" } }],
+    ["persistentShell", true],
+    ["persistentShell", { when: { argument: "/keep" } }],
+    ["persistentShell", { when: true, command: { argument: "/command" } }],
     ["killGraceMs", -1],
     ["killGraceMs", 60_001],
     ["killGraceMs", 0.5],
@@ -49,10 +52,16 @@ describe("A program", () => {
     );
   });
 
-  test("fails a call for its exit code, and has a kept shell, only with a completion", () => {
+  test("fails a call for its exit code, and has a persistent shell, only with a completion", () => {
     expect(processProblem({ command: "cat", failOnExit: false })).toMatch(/needs output: "completion"/);
-    const keptShell = { when: { argument: "/keep" }, command: { argument: "/command" } };
-    expect(processProblem({ command: "cat", keptShell })).toMatch(/needs output: "completion"/);
+    const persistentShell = { when: { argument: "/keep" }, command: { argument: "/command" } };
+    expect(processProblem({ command: "cat", persistentShell })).toMatch(/needs output: "completion"/);
     expect(processProblem("cat")).toBe("process must be an object");
+  });
+
+  test("has its persistent shell under no other name", () => {
+    expect(processProblem({ command: "cat", output: "completion", keptShell: () => undefined })).toBe(
+      "process.keptShell is unknown: write 'persistentShell'",
+    );
   });
 });

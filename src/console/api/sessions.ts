@@ -11,7 +11,7 @@ export interface SessionView {
   readonly principal?: { readonly id: string };
   readonly parent?: string;
   readonly openInquiries: number;
-  readonly heldChanges: number;
+  readonly stagedChanges: number;
   readonly runningCalls: number;
 }
 

@@ -119,7 +119,7 @@ function stagingOf(
   const staging = stageChanges(call.received.id);
   if (staging?.isRequired !== true) return staging;
   if (staging.open !== undefined && canStage(call.registered.tool, call.grant.sandbox)) return staging;
-  throw denial(shownName(call), "policy", "the changes of the call have to be held, and cannot be");
+  throw denial(shownName(call), "policy", "the changes of the call have to be staged, and cannot be");
 }
 
 function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {

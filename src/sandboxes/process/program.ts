@@ -67,16 +67,16 @@ export function programBytes({ command, args, env, cwd = "" }: Program): number 
  * @throws {ToolFailure} `validation_error` if it names a directory, or the command cannot be given to a program.
  */
 export function shellCommand(
-  { keptShell, cwd }: ProcessImplementation,
+  { persistentShell, cwd }: ProcessImplementation,
   task: SandboxTask,
 ): string | undefined {
   const values = new Values(task.input);
   const command =
-    typeof keptShell === "function"
-      ? keptShell(task.input as never, contextOf(task))
-      : values.command(keptShell);
+    typeof persistentShell === "function"
+      ? persistentShell(task.input as never, contextOf(task))
+      : values.command(persistentShell);
   if (command === undefined) return undefined;
-  if (!isProgramText(command)) throw new TypeError("process.keptShell returned no text without NUL");
+  if (!isProgramText(command)) throw new TypeError("process.persistentShell returned no text without NUL");
   if ((task.capabilities.net ?? []).length > 0)
     throw refusal(
       "The shell of a session, in which persistent commands and those in the background run, has no network: run the command in " +

@@ -187,7 +187,7 @@ function viewOf(session: Session, openInquiries: number): object {
     ...(principal !== undefined && { principal: { id: principal.id } }),
     ...(origin !== undefined && { parent: parentName(origin) }),
     openInquiries,
-    heldChanges: changes.count,
+    stagedChanges: changes.count,
     runningCalls: lanes.running,
   };
 }

@@ -230,7 +230,7 @@ function denied({ decision: policyDecision }: MayRun, basis: LevelBasis): Policy
 
 const PLAN_NOT_APPROVED = "Permission denied: only reading is allowed until the plan is approved";
 
-const NOT_ENFORCED = "What it changes cannot be held, and takes effect at once.";
+const NOT_ENFORCED = "What it changes cannot be staged, and takes effect at once.";
 
 /** Whether a call can run now: `ask` stands for `allow` once a person has confirmed it. */
 function runs({ decision }: PolicyDecision, { confirmedBy }: PolicyRequest): boolean {

@@ -51,7 +51,9 @@ export interface ProcessImplementation<Input = never> {
    * {@link PersistentShell}; or a function that returns the command for that shell, or `undefined` for a call with a process of its own.
    * Default: none; each call has one.
    */
-  readonly keptShell?: PersistentShell | ((input: Input, context: ProgramContext) => string | undefined);
+  readonly persistentShell?:
+    | PersistentShell
+    | ((input: Input, context: ProgramContext) => string | undefined);
   /**
    * Milliseconds between SIGTERM, which the program's process group gets when the call is cancelled or at its deadline, and
    * SIGKILL, which ends all its processes. At most 60,000. Default: 5,000.
@@ -171,7 +173,7 @@ const CHECKS: readonly (readonly [member: string, isValid: (value: unknown) => b
   ],
   ["reportsChanges", (value) => isAbsent(value) || typeof value === "boolean", "true or false"],
   [
-    "keptShell",
+    "persistentShell",
     (value) => isAbsent(value) || isPersistentShell(value) || isFunction(value),
     "{ when: { argument: pointer }, command: { argument: pointer } }, or a function",
   ],
@@ -187,9 +189,10 @@ const CHECKS: readonly (readonly [member: string, isValid: (value: unknown) => b
 /** Returns why a value cannot be a `process` implementation; `undefined` if it can. */
 export function processProblem(given: unknown): string | undefined {
   if (!isJsonObject(given)) return "process must be an object";
+  if (given["keptShell"] !== undefined) return "process.keptShell is unknown: write 'persistentShell'";
   const failed = CHECKS.find(([member, isValid]) => !isValid(given[member]));
   if (failed !== undefined) return `process.${failed[0]} must be ${failed[2]}`;
-  const unused = ["failOnExit", "result", "keptShell"].find((member) => given[member] !== undefined);
+  const unused = ["failOnExit", "result", "persistentShell"].find((member) => given[member] !== undefined);
   return unused !== undefined && given["output"] !== "completion"
     ? `process.${unused} needs output: "completion"`
     : undefined;

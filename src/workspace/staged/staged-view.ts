@@ -296,7 +296,7 @@ const NEW_DIRECTORY: EntryStat = Object.freeze({
   accessedAt: 0n,
   modifiedAt: 0n,
   changedAt: 0n,
-  identity: "held",
+  identity: "staged",
 });
 
 /** Counts what is written to staged contents, against the limits of the call and those of staged changes. */
@@ -379,7 +379,7 @@ function readDisk(file: WorkspaceFile, copy?: WorkspaceFile): Extract<DiskEntry,
     const chunk = file.read(bytes, MAX_READ_BYTES);
     if (chunk.length === 0) return { kind: "file", sha256: hash.digest("hex"), bytes };
     if (bytes + chunk.length > MAX_STAGED_FILE_BYTES) {
-      throw new WorkspaceError("file-too-large", "changes of files larger than 64 MiB cannot be held");
+      throw new WorkspaceError("file-too-large", "changes of files larger than 64 MiB cannot be staged");
     }
     hash.update(chunk);
     copy?.write(bytes, chunk);

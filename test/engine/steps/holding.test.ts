@@ -81,7 +81,7 @@ describe("a call whose changes are held", () => {
     await expect(granted?.files.read("b.txt")).rejects.toThrow("the call has ended");
   });
 
-  test("does not run if its changes have to be held, and cannot be", async () => {
+  test("does not run if its changes have to be staged, and cannot be", async () => {
     for (const [tool, open] of [
       [writer(), undefined],
       [writer({ usesFiles: true }), inMemory],

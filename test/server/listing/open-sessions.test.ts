@@ -60,7 +60,7 @@ test("a session is listed with what waits and what runs", async () => {
       principal: { id: "alice" },
       openedAt: expect.any(Number),
       openInquiries: 1,
-      heldChanges: 0,
+      stagedChanges: 0,
       runningCalls: 1,
     },
   ]);

@@ -103,13 +103,13 @@ test("what was changed since it was shown is not accepted", async () => {
   await sessions.close();
 });
 
-test("a tool that cannot be held is asked about, with a note that says so", async () => {
+test("a tool that cannot be staged is asked about, with a note that says so", async () => {
   const root = workspace();
   const { sessions, nextInquiry } = await testSessions(tools(), { policy: granting(root) });
   const session = await sessions.open({ workspace: root, mode: "review" });
   const ran = run(session, "run_command", {});
   const inquiry = await nextInquiry();
-  expect(inquiry.shown.question).toContain("cannot be held");
+  expect(inquiry.shown.question).toContain("cannot be staged");
   await session.answer(inquiry.id, { decision: "allow", digest: inquiry.digest, by: "eve" });
   expect(await ran).toBe("ran");
   await sessions.close();

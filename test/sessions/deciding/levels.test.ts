@@ -41,7 +41,7 @@ function* combinations(): Generator<LevelBasis> {
 }
 
 const all = [...combinations()];
-const rank = (level: CallLevel): number => ["auto", "held", "prompt", "deny"].indexOf(level);
+const rank = (level: CallLevel): number => ["auto", "staged", "prompt", "deny"].indexOf(level);
 
 /**
  * The table: the first row that a call matches gives its level. Written from the strictest reason to the mildest, unlike
@@ -70,12 +70,12 @@ const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => bo
     ["an approval covers the call", ({ approved }) => approved, "auto"],
     ["the configuration asks once", ({ configured }) => configured === "prompt_once", "prompt"],
     [
-      "the mode holds changes, and this one can be held",
+      "the mode stages changes, and this one can be staged",
       ({ mode, sideEffects, canStage }) => stagesChanges(mode) && sideEffects === "write" && canStage,
-      "held",
+      "staged",
     ],
     [
-      "the mode holds changes, and this one cannot be held",
+      "the mode stages changes, and this one cannot be staged",
       ({ mode, sideEffects }) => stagesChanges(mode) && changes(sideEffects),
       "prompt",
     ],

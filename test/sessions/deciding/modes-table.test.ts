@@ -25,8 +25,8 @@ const BY_MODE: Readonly<Record<BaseMode, readonly CallLevel[]>> = {
   autonomous: ["auto", "auto", "auto", "auto", "auto", "auto"],
   manual: ["prompt", "prompt", "prompt", "prompt", "prompt", "prompt"],
   plan: ["auto", "auto", "deny", "deny", "deny", "deny"],
-  review: ["auto", "auto", "held", "prompt", "prompt", "prompt"],
-  audit: ["auto", "auto", "held", "prompt", "prompt", "prompt"],
+  review: ["auto", "auto", "staged", "prompt", "prompt", "prompt"],
+  audit: ["auto", "auto", "staged", "prompt", "prompt", "prompt"],
 };
 
 /** The modes in which an explicit `auto` is not heard, since they raise every level to theirs. */
@@ -55,7 +55,7 @@ test.each(ROWS)("in the mode %s, a tool of class %s with the level %s and confir
   const level = expected(row);
   expect(levelOf({ ...basis, modeLevel: explicit, configured: undefined })).toBe(level);
   expect(levelOf({ ...basis, modeLevel: undefined, configured: explicit })).toBe(level);
-  // What cannot be held is asked about.
-  const unenforced = level === "held" ? "prompt" : level;
+  // What cannot be staged is asked about.
+  const unenforced = level === "staged" ? "prompt" : level;
   expect(levelOf({ ...basis, canStage: false, modeLevel: explicit, configured: undefined })).toBe(unenforced);
 });

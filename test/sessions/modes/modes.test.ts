@@ -118,14 +118,14 @@ test("a mode of a store that cannot be read is taken for manual", () => {
 });
 
 describe.each(["review", "audit"] as const)("in the mode %s", (mode) => {
-  test("a call whose changes cannot be held is asked about, with a note, whatever its tool says", async () => {
+  test("a call whose changes cannot be staged is asked about, with a note, whatever its tool says", async () => {
     const tools = [tool("shell", "execute", undefined, { confirm: "auto" }), ...TOOLS.slice(0, 2)];
     const { sessions, nextInquiry } = await testSessions(tools);
     const session = await sessions.open({ mode });
     for (const name of ["shell", "write"]) {
       const ended = run(session, name);
       const inquiry = await nextInquiry();
-      expect(inquiry.shown.question).toContain("cannot be held, and takes effect at once");
+      expect(inquiry.shown.question).toContain("cannot be staged, and takes effect at once");
       await sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
       expect((await ended)?.success).toBe(true);
     }

@@ -50,7 +50,7 @@ test.each([
   // A destructive call is asked about, and what it changes is held as well: no note says otherwise.
   const deleted = turn.dispatch(call("c3", "delete_file", { path: "a.txt" }));
   const inquiry = await nextInquiry();
-  expect(inquiry.shown.question).not.toContain("cannot be held");
+  expect(inquiry.shown.question).not.toContain("cannot be staged");
   // Changes that were to be held stay so, whatever the mode is when the call runs.
   await session.setMode("autonomous");
   await session.answer(inquiry.id, answerTo(inquiry, "allow"));

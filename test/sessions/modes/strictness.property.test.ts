@@ -39,8 +39,8 @@ const call = fc.record({
   } as const),
 });
 
-/** What is held takes effect as little as what is asked about. */
-const RANK: Record<CallLevel, number> = { auto: 0, held: 1, prompt: 1, deny: 2 };
+/** What is staged takes effect as little as what is asked about. */
+const RANK: Record<CallLevel, number> = { auto: 0, staged: 1, prompt: 1, deny: 2 };
 
 type Call = typeof call extends fc.Arbitrary<infer Each> ? Each : never;
 

@@ -110,7 +110,7 @@ const PROCESS: JsonObject = mapOf(
       TEXT_OR_REFERENCE,
       "The working directory, relative to the first granted directory. Default: that directory, or `/tmp` if there is none.",
     ),
-    keptShell: described(
+    persistentShell: described(
       mapOf(
         {
           when: described(REFERENCE, "The argument that is `true` in calls for the shell."),
@@ -118,7 +118,7 @@ const PROCESS: JsonObject = mapOf(
         },
         ["when", "command"],
       ),
-      "With `output: completion`, which calls run a command in a shell that is kept for their session. Default: each call runs by itself.",
+      "With `output: completion`, which calls run a command in a shell that persists for their session. Default: each call runs by itself.",
     ),
     ...PROGRAM_TIMES,
     reportsChanges: described(
@@ -127,6 +127,7 @@ const PROCESS: JsonObject = mapOf(
     ),
   },
   ["command"],
+  { keptShell: "write 'persistentShell'" },
 );
 
 const EXECUTOR: JsonObject = {

@@ -108,7 +108,6 @@ const ARGUMENTS: JsonObject = {
 /** The shape of an item of `tools`. */
 export const TOOL_SHAPE: CompiledShape = compileShape({
   ...ARGUMENTS,
-  formerKeys: FORMER_TRAITS,
   ...mapOf(
     {
       name: described(
@@ -141,6 +140,7 @@ export const TOOL_SHAPE: CompiledShape = compileShape({
       ...IMPLEMENTATIONS,
     },
     ["name", "description"],
+    FORMER_TRAITS,
   ),
 });
 
@@ -169,10 +169,10 @@ export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
 interface ProcessEntry
   extends Omit<
       ProcessImplementation,
-      "args" | "input" | "keptShell" | "killGraceMs" | "idleMs" | "timeoutMs"
+      "args" | "input" | "persistentShell" | "killGraceMs" | "idleMs" | "timeoutMs"
     >,
     ProgramTimes {
-  readonly keptShell?: PersistentShell;
+  readonly persistentShell?: PersistentShell;
   readonly args?: readonly (string | ArgumentReference)[];
   readonly input?: "json" | "none" | ArgumentReference;
 }

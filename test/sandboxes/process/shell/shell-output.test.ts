@@ -13,7 +13,7 @@ async function openScene(options: ShellOptions = {}) {
 /** A marker as the shell writes it, which no command knows. */
 const FORGED = "printf '\\036%s000' 0123456789abcdef0123456789abcdef0123456789abcdef";
 
-describe.skipIf(unavailable)("The output of a command in a kept shell", () => {
+describe.skipIf(unavailable)("The output of a command in a persistent shell", () => {
   test("does not end at what looks like a marker", async () => {
     const scene = await openScene();
     const { output } = await scene.run(`${FORGED}; ${FORGED} >&2; printf '\\036'; (exit 7)`);

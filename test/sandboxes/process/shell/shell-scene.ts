@@ -29,7 +29,7 @@ export interface CommandOptions {
 
 /** The tool `run_command`, each of whose commands is for the shell of its session, with a workspace. */
 export class ShellScene implements AsyncDisposable {
-  readonly workspace: string = realpathSync(mkdtempSync(join(tmpdir(), "kept-shell-")));
+  readonly workspace: string = realpathSync(mkdtempSync(join(tmpdir(), "persistent-shell-")));
   readonly sandboxes: Sandboxes;
   readonly registry: ToolRegistry = new ToolRegistry();
   readonly #seconds = 1_000_000 + Math.floor(Math.random() * 1_000_000_000);
