@@ -2,6 +2,7 @@ import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import { type AiSdkTool, aiSdkToolSet } from "../protocols/providers/ai-sdk-tool-set.ts";
+import type { ToolSetTurn } from "../protocols/providers/dispatching.ts";
 import { type DescribeOptions, describe } from "./catalogue/describe-tools.ts";
 import { RUN_PROGRAM } from "./run-program.ts";
 
@@ -81,19 +82,19 @@ export interface AiSdkProgramOptions {
 
 /**
  * Returns `run_program` as a tool of AI SDK 7: the only one that the model is offered, unless you pass other
- * tools. Its calls, and those of programs, are dispatched in the context, in whose registry the toolset
- * `programs` must be registered.
+ * tools. Its calls, and those of programs, are dispatched in the context or the turn of a session, in whose
+ * registry the toolset `programs` must be registered.
  *
  * @throws {TypeError} if it is not.
  */
 export function toAiSdkTool<Embedder = unknown>(
-  context: DispatchContext<Embedder>,
+  contextOrTurn: DispatchContext<Embedder> | ToolSetTurn,
   options: AiSdkProgramOptions = {},
 ): AiSdkTool {
   refuseUnknown(options, NAMES, "toAiSdkTool");
   const { declarations, prefix = "" } = options;
-  const tool = aiSdkToolSet(context).tools[prefix + RUN_PROGRAM];
+  const tool = aiSdkToolSet(contextOrTurn).tools[prefix + RUN_PROGRAM];
   if (tool === undefined) throw new TypeError("the toolset 'programs' is not registered with this prefix");
   if (declarations === undefined) return tool;
-  return { ...tool, description: `${tool.description}\n\n${describe(context.registry, declarations)}` };
+  return { ...tool, description: `${tool.description}\n\n${describe(contextOrTurn.registry, declarations)}` };
 }

@@ -90,7 +90,10 @@ export interface ToToolsOptions {
 
 /** Options of functions that return tools which dispatch their own calls. */
 export interface ToolSetOptions extends ToToolsOptions {
-  /** Dispatches the calls, such as what `instrument` of `sandgate/opentelemetry` returns. Default: a `ToolDispatchEngine`. */
+  /**
+   * Dispatches the calls in a context, such as what `instrument` of `sandgate/opentelemetry` returns. Not with a turn, whose
+   * session dispatches them. Default: a `ToolDispatchEngine`.
+   */
   readonly engine?: Pick<ToolDispatchEngine, "dispatch">;
 }
 

@@ -4,7 +4,6 @@ import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { toToolResult, WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
 import type { ToolCall } from "../../engine/call.ts";
-import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { modelTextOf } from "../../engine/outcome.ts";
 import { DEFAULT_RESULT_CHARS, type ResultBudget, withinBudget } from "../../engine/result-budget.ts";
 import { toWellFormed } from "../../json/canonical.ts";
@@ -13,7 +12,7 @@ import { isContentOutput } from "../../tool/content.ts";
 import { toText } from "../content.ts";
 import type { ToolOffer, ToolSetOptions } from "../protocol.ts";
 import { type AiSdkOutput, type AiSdkToolDefinition, aiSdkProtocol, toAiSdkOutput } from "./ai-sdk.ts";
-import { asRefused, withAliases, withSignal } from "./dispatching.ts";
+import { asRefused, type ToolSetCaller, type ToolSetTurn, toolSetCaller } from "./dispatching.ts";
 
 /** A tool whose `execute` function dispatches through the engine. */
 export interface AiSdkTool extends AiSdkToolDefinition {
@@ -64,16 +63,17 @@ export class AiSdkToolError extends SandgateError {
 
 /**
  * Creates the `tools` and `repairToolCall` of AI SDK 7's `generateText` and `streamText`. Each execution is a dispatch in
- * this context, which the SDK's abort signal cancels. A failed call throws an {@link AiSdkToolError}, which the SDK
+ * this context, which the SDK's abort signal cancels, or in this turn of a session, whose people, approvals, quotas and journal
+ * then apply, and which the SDK's abort signal cancels as a whole. A failed call throws an {@link AiSdkToolError}, which the SDK
  * reports to the model. The model reads results within the context's `resultBudget`, and the names that it was offered. If
  * a person changed the arguments of a call, its output is `{ content }`, which begins with them.
  */
 export function aiSdkToolSet<Embedder = unknown>(
-  context: DispatchContext<Embedder>,
-  { engine = new ToolDispatchEngine(), ...options }: ToolSetOptions = {},
+  contextOrTurn: DispatchContext<Embedder> | ToolSetTurn,
+  { engine, ...options }: ToolSetOptions = {},
 ): AiSdkToolSet {
-  const protocol = aiSdkProtocol(context.registry);
-  const ctx = withAliases(context, protocol);
+  const protocol = aiSdkProtocol(contextOrTurn.registry);
+  const caller = toolSetCaller(contextOrTurn, engine, protocol);
   const { tools, problems } = protocol.toTools(options);
   return {
     tools: Object.fromEntries(
@@ -82,14 +82,14 @@ export function aiSdkToolSet<Embedder = unknown>(
         {
           ...definition,
           execute: executor(toolName),
-          toModelOutput: (options) => toModelOutput(options, ctx as DispatchContext, nameOf(toolName)),
+          toModelOutput: (options) => toModelOutput(options, caller, nameOf(toolName)),
         },
       ]),
     ),
     problems,
     repairToolCall: async ({ toolCall }) => {
       const [call] = protocol.read([{ ...toolCall, type: "tool-call" }]).calls;
-      if (call !== undefined) await engine.dispatch(asRefused(call, ctx.registry), ctx);
+      if (call !== undefined) await caller.dispatch(asRefused(call, caller.registry));
       return null;
     },
   };
@@ -105,17 +105,17 @@ export function aiSdkToolSet<Embedder = unknown>(
       // The SDK has aliases, which `read` maps back.
       const part = { type: "tool-call", toolCallId, toolName, input };
       const [call] = protocol.read([part]).calls;
-      return execute(engine, call as ToolCall, withSignal(ctx as DispatchContext, abortSignal));
+      return execute(caller, call as ToolCall, abortSignal);
     };
   }
 }
 
 async function execute(
-  engine: Pick<ToolDispatchEngine, "dispatch">,
+  caller: ToolSetCaller,
   call: ToolCall,
-  ctx: DispatchContext,
+  signal: AbortSignal | undefined,
 ): Promise<JsonValue> {
-  const execution = await engine.dispatch(call, ctx);
+  const execution = await caller.dispatch(call, signal);
   if (!execution?.success) throw new AiSdkToolError(execution);
   const { confirmation, work, output } = execution;
   if (confirmation?.editedDigest === undefined && work === undefined) return output;
@@ -126,7 +126,7 @@ async function execute(
 /** Writes what the model reads of an output. JSON that is shortened is a text. */
 function toModelOutput(
   { input = {}, output }: { readonly input?: JsonValue; readonly output: JsonValue },
-  { registry, resultBudget: budget }: DispatchContext,
+  { registry, resultBudget: budget }: ToolSetCaller,
   toolName: string,
 ): AiSdkOutput | AiSdkJsonOutput {
   const tool = registry.has(toolName) ? registry.get(toolName) : undefined;

@@ -2,6 +2,8 @@ import type { TraceHeaders } from "../../base/trace-headers.ts";
 import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { ToolCall } from "../../engine/call.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import type { ResultBudget } from "../../engine/result-budget.ts";
 import type { CallHistory } from "../../policy/call-history.ts";
 import { type MessageCall, messageCall, messageCalls } from "../calls/call-run.ts";
 import type { SessionCore, TurnCore, UnderWay } from "../calls/core.ts";
@@ -82,6 +84,16 @@ export class Turn implements TurnCore {
     this.id = id;
     this.userText = userText;
     this.#isNew = isNew;
+  }
+
+  /** The tools that its session can see. */
+  get registry(): ToolRegistry {
+    return this.session.registry;
+  }
+
+  /** How much of a result the model reads; `undefined` for the default. */
+  get resultBudget(): ResultBudget | undefined {
+    return this.session.settings.context.resultBudget;
   }
 
   /**

@@ -2,12 +2,11 @@ import { LruMap } from "../../../base/lru-map.ts";
 import type { DispatchContext } from "../../../engine/call/context.ts";
 import { toToolResults } from "../../../engine/call/messages.ts";
 import type { ToolCall } from "../../../engine/call.ts";
-import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import { toWellFormed } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { toText } from "../../content.ts";
 import type { ToolOffer, ToolSetOptions } from "../../protocol.ts";
-import { asRefused, withAliases, withSignal } from "../dispatching.ts";
+import { asRefused, type ToolSetTurn, toolSetCaller } from "../dispatching.ts";
 import {
   type OpenAiResponsesFunctionTool,
   type OpenAiResponsesTool,
@@ -65,20 +64,21 @@ export interface AgentsModelInput {
 
 /**
  * Creates the tools of an agent of OpenAI Agents, for the SDK's function `tool`. Each execution is a dispatch in this
- * context, which the SDK's abort signal cancels. Results are text only: images are replaced by a placeholder. Give the
+ * context, which the SDK's abort signal cancels, or in this turn of a session, whose people, approvals, quotas and journal then
+ * apply, and which the SDK's abort signal cancels as a whole. Results are text only: images are replaced by a placeholder. Give the
  * runner both functions of the result, or it answers the calls of unknown tools and broken JSON without the engine.
  */
 export function agentsToolSet<Embedder = unknown>(
-  context: DispatchContext<Embedder>,
-  { engine = new ToolDispatchEngine(), ...options }: ToolSetOptions = {},
+  contextOrTurn: DispatchContext<Embedder> | ToolSetTurn,
+  { engine, ...options }: ToolSetOptions = {},
 ): AgentsToolSet {
-  const protocol = openAiResponsesProtocol(context.registry);
-  const ctx = withAliases(context, protocol);
+  const protocol = openAiResponsesProtocol(contextOrTurn.registry);
+  const caller = toolSetCaller(contextOrTurn, engine, protocol);
   const { tools, problems } = protocol.toTools({ ...options, customTools: false });
   const offered = new Set(tools.map(({ name }) => name));
   const broken = new BrokenCalls(
     (name) => offered.has(name),
-    ({ name, arguments: args, callId }) => dispatch(asRefused(toCall(name, args, callId), ctx.registry)),
+    ({ name, arguments: args, callId }) => dispatch(asRefused(toCall(name, args, callId), caller.registry)),
   );
   return {
     tools: tools.filter(isFunction).map((tool) => ({
@@ -92,7 +92,7 @@ export function agentsToolSet<Embedder = unknown>(
     problems,
     toolErrorFormatter: async ({ kind, toolName, callId }) =>
       kind === "tool_not_found"
-        ? dispatch(asRefused(toCall(toolName, "{}", callId), ctx.registry))
+        ? dispatch(asRefused(toCall(toolName, "{}", callId), caller.registry))
         : undefined,
     callModelInputFilter: async ({ modelData }) => ({
       ...modelData,
@@ -107,7 +107,7 @@ export function agentsToolSet<Embedder = unknown>(
   }
 
   async function dispatch(call: ToolCall, signal?: AbortSignal): Promise<string> {
-    const execution = await engine.dispatch(call, withSignal(ctx as DispatchContext, signal));
+    const execution = await caller.dispatch(call, signal);
     const [result] = toToolResults([call], [execution], "result");
     return toWellFormed(toText(result?.content ?? []));
   }
