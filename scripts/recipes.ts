@@ -12,7 +12,7 @@ import { parseArgs, promisify } from "node:util";
 import { startModelProvider } from "../test/examples/model-provider.ts";
 
 /** The packages of each recipe. `sandgate` is packed here. */
-const RECIPES: Readonly<Record<string, readonly string[]>> = {
+const RECIPES: Record<string, readonly string[]> = {
   "openai-responses": ["openai@7.55.0"],
   anthropic: ["@anthropic-ai/sdk@1.11.0"],
   "ai-sdk": ["ai@7.0.173", "@ai-sdk/openai@4.0.118"],
@@ -21,6 +21,9 @@ const RECIPES: Readonly<Record<string, readonly string[]>> = {
   langgraph: ["@langchain/core@1.4.0", "@langchain/langgraph@1.7.3", "@langchain/openai@1.5.8"],
   mastra: ["@mastra/core@1.71.0", "@ai-sdk/openai@4.0.118"],
 };
+/** The recipes in which a person is asked need the same packages as those without. */
+for (const name of ["ai-sdk", "openai-agents", "langgraph", "mastra"] as const)
+  RECIPES[`${name}-asked`] = RECIPES[name] ?? [];
 const TIMEOUT_MS = 60_000;
 
 const { positionals } = parseArgs({ allowPositionals: true });
@@ -43,11 +46,14 @@ try {
     stdio: "inherit",
   });
   for (const name of names) {
-    const printed = await promisify(execFile)(process.execPath, [`${name}.mjs`], {
+    const running = promisify(execFile)(process.execPath, [`${name}.mjs`], {
       cwd: folder,
       timeout: TIMEOUT_MS,
       env: { ...process.env, ...model.env },
-    }).then(
+    });
+    // The person at the terminal.
+    running.child.stdin?.end("y\n");
+    const printed = await running.then(
       ({ stdout }) => stdout,
       (error: Error & { stderr?: string }) => error.stderr ?? error.message,
     );
