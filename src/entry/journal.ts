@@ -33,7 +33,7 @@ export { forgetSession } from "../journal/session-keys.ts";
 // Comparing policies by a journal
 
 export { diffPolicies, type PolicyDiffOptions } from "../journal/diff/diff-policies.ts";
-export type { PolicyDiff, RecordedCall } from "../journal/diff/policy-diff.ts";
+export type { CallLocation, PolicyDiff } from "../journal/diff/policy-diff.ts";
 export type { DecisionChange } from "../policy/compare-decisions.ts";
 
 // Errors

@@ -41,10 +41,10 @@ export type { CallIdentity } from "../sessions/store/call-identity.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";
 export { SqliteSessionStore } from "../sessions/store/sqlite/sqlite-store.ts";
 export type {
-  CallRecord,
   CallTable,
   Claim,
   LedgerTable,
+  MessageCallRecord,
   MessageRecord,
   SessionRecord,
   SessionStore,

@@ -109,7 +109,7 @@ export abstract class SessionBase {
       new SessionChanges({
         sessionId: id,
         workspace: state.realWorkspace,
-        listeners: shared.changeListeners,
+        notify: (event) => shared.changeListeners.notify(event),
         shared: shared.stagedQuota,
         redaction: shared.redaction,
       });

@@ -30,27 +30,6 @@ export interface ChangeEvent {
 /** Called with each event. Errors that it throws are ignored. */
 export type ChangeListener = (event: ChangeEvent) => void;
 
-export class ChangeListeners {
-  readonly #listeners = new Set<ChangeListener>();
-
-  /** Adds a listener. Returns a function that removes it. */
-  on(listener: ChangeListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  notify(event: ChangeEvent): void {
-    Object.freeze(event);
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(event);
-      } catch {
-        // A listener must not affect the session.
-      }
-    }
-  }
-}
-
 const ACCEPT_NAMES: OptionNames<AcceptOptions & ChangeAnswer> = { digest: true, by: true };
 
 /** The most characters of a diff that are shown. */
@@ -63,7 +42,8 @@ export interface SessionChangesOptions {
   readonly sessionId: string;
   /** The workspace with its links resolved; `undefined` if none: then nothing can be staged. */
   readonly workspace: string | undefined;
-  readonly listeners: ChangeListeners;
+  /** Must not throw. */
+  readonly notify: (event: ChangeEvent) => void;
   /** Hides secrets in what is shown. */
   readonly redaction: Redaction;
   /** The quota of all sessions; `undefined` until one of them stages changes. */
@@ -260,8 +240,8 @@ export class SessionChanges {
     more: Pick<ChangeEvent, "conflicts"> = {},
   ): void {
     if (paths.length === 0) return;
-    const { sessionId, listeners } = this.#options;
-    listeners.notify({ type, sessionId, paths, ...more, ...(by !== undefined && { by }), at: Date.now() });
+    const { sessionId, notify } = this.#options;
+    notify({ type, sessionId, paths, ...more, ...(by !== undefined && { by }), at: Date.now() });
   }
 }
 

@@ -5,12 +5,35 @@ import type { ConfirmationBroker } from "./confirmations/confirmation-broker.ts"
 import { LocalConfirmations } from "./confirmations/local-confirmations.ts";
 import type { DurableRuntime } from "./durable-runtime.ts";
 import { Ledgers } from "./ledger/ledgers.ts";
-import { ModeListeners } from "./modes/current-mode.ts";
+import type { ModeChange } from "./modes/current-mode.ts";
 import type { Settings } from "./options.ts";
-import { ChangeListeners, type SessionChangesOptions } from "./session-changes.ts";
+import type { ChangeEvent, SessionChangesOptions } from "./session-changes.ts";
 import { GuardedStore } from "./store/guarded-store.ts";
 import { MemorySessionStore } from "./store/memory-store.ts";
 import type { SessionStore } from "./store/store.ts";
+
+/** Those who are notified of one kind of events. Errors that they throw are ignored. */
+export class Listeners<Event extends object> {
+  readonly #listeners = new Set<(event: Event) => void>();
+
+  /** Adds a listener. Returns a function that removes it. */
+  on(listener: (event: Event) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Notifies the listeners that there are now, with the event frozen. */
+  notify(event: Event): void {
+    Object.freeze(event);
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(event);
+      } catch {
+        // A listener must not affect the session.
+      }
+    }
+  }
+}
 
 /** What all sessions share. */
 export interface Shared {
@@ -25,8 +48,8 @@ export interface Shared {
   readonly inquiries: ConfirmationBroker;
   readonly approvals: Approvals;
   readonly ledgers: Ledgers;
-  readonly modeListeners: ModeListeners;
-  readonly changeListeners: ChangeListeners;
+  readonly modeListeners: Listeners<ModeChange>;
+  readonly changeListeners: Listeners<ChangeEvent>;
   /** Counts the staged changes of all sessions. */
   readonly stagedQuota: SessionChangesOptions["shared"];
   /** Whether the sessions are being closed, so that calls that wait continue in the next process. */
@@ -67,8 +90,8 @@ export function sharedInProcess(
     redaction: settings.context.redaction ?? new Redaction(),
     inquiries: new LocalConfirmations({ store: table, timeoutMs, clock }),
     approvals: new Approvals(table, () => clock.now()),
-    modeListeners: new ModeListeners(),
-    changeListeners: new ChangeListeners(),
+    modeListeners: new Listeners(),
+    changeListeners: new Listeners(),
     stagedQuota: { quota: undefined },
     idleTurn: new IdleTurn(),
     ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),

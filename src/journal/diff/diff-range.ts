@@ -10,7 +10,7 @@ import {
 import { type CallLine, CallLineReader, parseText } from "./call-line.ts";
 import type { ComparedPolicies, Comparison } from "./compared-policies.ts";
 import { type FileRange, linesOf } from "./file-ranges.ts";
-import { type Counts, countChanges, countUndecidable, newCounts, type RecordedCall } from "./policy-diff.ts";
+import { type CallLocation, type Counts, countChanges, countUndecidable, newCounts } from "./policy-diff.ts";
 
 /** The number of outcomes that are retained, since most journals have equal calls. */
 const MAX_KEPT = 10_000;
@@ -168,7 +168,7 @@ export class RangeDiff {
 
 type Outcome = Comparison | UndecidableCause;
 
-function add(outcome: Outcome, counts: Counts, witness: () => RecordedCall): void {
+function add(outcome: Outcome, counts: Counts, witness: () => CallLocation): void {
   if (typeof outcome === "string") {
     countUndecidable(counts, outcome);
     return;
@@ -190,7 +190,7 @@ function endsWith(bytes: Buffer, end: Buffer): boolean {
   return from >= 0 && bytes.compare(end, 0, end.length, from) === 0;
 }
 
-function nameOf(entry: JournalEntry | undefined, { directory }: OpenedJournal): RecordedCall {
+function nameOf(entry: JournalEntry | undefined, { directory }: OpenedJournal): CallLocation {
   const { seq, tool, tool_call_id: callId } = entry as JournalEntry;
   return { directory, seq, callId: String(callId), tool: String(tool) };
 }

@@ -24,11 +24,11 @@ export interface ChangedCalls {
   readonly after: readonly string[];
   readonly count: number;
   /** The first of the calls. */
-  readonly witness: RecordedCall;
+  readonly witness: CallLocation;
 }
 
 /** Where a call is recorded. */
-export interface RecordedCall {
+export interface CallLocation {
   /** The directory of the journal. */
   readonly directory: string;
   /** The number of the record. */
@@ -56,7 +56,7 @@ export function newCounts(): Counts {
 export function countChanges(
   { changes: counted }: Counts,
   { changes, before, after }: Comparison,
-  witness: () => RecordedCall,
+  witness: () => CallLocation,
 ): void {
   for (const { change, key } of changes) {
     const known = counted.get(key);

@@ -10,12 +10,12 @@ import type { CountShared, SharedCount } from "../../sessions/quotas.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
 import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import {
-  type CallRecord,
   type Claim,
   compareEnds,
   type LedgerRecord,
   type LedgerState,
   type LedgerTable,
+  type MessageCallRecord,
   type MessageRecord,
   type SessionRecord,
   type SessionStore,
@@ -177,10 +177,10 @@ export class RestateSessionStore implements SessionStore {
     }
   }
 
-  async calls(sessionId: string, turnId: string, messageId: string): Promise<readonly CallRecord[]> {
+  async calls(sessionId: string, turnId: string, messageId: string): Promise<readonly MessageCallRecord[]> {
     const message = { turnId, messageId };
-    const calls = await this.#readSession<readonly CallRecord[]>(sessionId, "calls", message);
-    return mapSome(calls, async (call): Promise<CallRecord> => {
+    const calls = await this.#readSession<readonly MessageCallRecord[]>(sessionId, "calls", message);
+    return mapSome(calls, async (call): Promise<MessageCallRecord> => {
       if (call.state !== "ended" || call.execution !== undefined) return call;
       const place = { ...message, callId: call.callId };
       const execution = await this.#readSession<ToolExecution | undefined>(sessionId, "execution", place);

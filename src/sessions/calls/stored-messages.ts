@@ -6,7 +6,7 @@ import type { ToolCall } from "../../engine/call.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { DurableMessage, DurableRuntime } from "../durable-runtime.ts";
-import type { CallRecord, MessageRecord, SessionStore } from "../store/store.ts";
+import type { MessageCallRecord, MessageRecord, SessionStore } from "../store/store.ts";
 import { type MessageCall, storedCalls } from "./call-run.ts";
 import type { TurnCore } from "./core.ts";
 import { cancelledExecution } from "./ended-calls.ts";
@@ -175,7 +175,7 @@ export class StoredMessages {
     return calls.map(({ id: callId }) => ended.get(callId) ?? null);
   }
 
-  async #calls(messageId: string): Promise<readonly CallRecord[]> {
+  async #calls(messageId: string): Promise<readonly MessageCallRecord[]> {
     return (await this.#store?.calls(this.#turn.session.id, this.#turn.id, messageId)) ?? [];
   }
 

@@ -18,13 +18,13 @@ export interface LedgersOptions {
 }
 
 /** Where a call is made. */
-export interface CallPlace extends Pick<StoredEntry, "sessionId" | "turnId" | "principal"> {
+export interface EntryPlace extends Pick<StoredEntry, "sessionId" | "turnId" | "principal"> {
   /** The ledgers of the turn, the session and the principal. */
   readonly ledgers: readonly Ledger[];
 }
 
 /** An entry, and the ledgers that have it. */
-export interface LedgerEntry extends StoredEntry, CallPlace {}
+export interface LedgerEntry extends StoredEntry, EntryPlace {}
 
 /** A session of an earlier process. */
 export interface RestoredSession {
@@ -96,7 +96,7 @@ export class Ledgers {
   }
 
   /** Enters a call. Until it ends or is released, it counts in every window. */
-  begin(tool: string, input: JsonValue, { sessionId, turnId, principal, ledgers }: CallPlace): LedgerEntry {
+  begin(tool: string, input: JsonValue, { sessionId, turnId, principal, ledgers }: EntryPlace): LedgerEntry {
     if (this.#isMissing) this.#enterAgain();
     const entry: LedgerEntry = {
       id: newId(),

@@ -110,25 +110,3 @@ export interface ModeChange {
 
 /** Called with each change. Errors that it throws are ignored. */
 export type ModeListener = (change: ModeChange) => void;
-
-/** The listeners for changes of modes. */
-export class ModeListeners {
-  readonly #listeners = new Set<ModeListener>();
-
-  /** Adds a listener. Returns a function that removes it. */
-  on(listener: ModeListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  notify(change: ModeChange): void {
-    Object.freeze(change);
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(change);
-      } catch {
-        // A listener must not affect the session.
-      }
-    }
-  }
-}

@@ -15,7 +15,7 @@ export interface CallIdentity {
 }
 
 /** Where a call was made. */
-interface CallPlace {
+interface CallingMessage {
   readonly session: { readonly id: string; readonly principal: Principal | undefined };
   readonly turnId: string;
   readonly messageId: string;
@@ -23,7 +23,7 @@ interface CallPlace {
 
 /** Returns the identity of a call under which a store knows it. */
 export function identityOf(
-  { session, turnId, messageId }: CallPlace,
+  { session, turnId, messageId }: CallingMessage,
   {
     id: callId,
     name,
@@ -43,7 +43,7 @@ class LazyIdentity implements CallIdentity {
   readonly #canonical: CanonicalJson;
 
   constructor(
-    { id, principal }: CallPlace["session"],
+    { id, principal }: CallingMessage["session"],
     turnId: string,
     messageId: string,
     callId: string,

@@ -6,7 +6,14 @@ import type { ConfirmationRecord, Inquiry, Resolution } from "../confirmations/c
 import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import { LateEnds } from "./late-ends.ts";
-import type { CallRecord, Claim, LedgerTable, MessageRecord, SessionRecord, SessionStore } from "./store.ts";
+import type {
+  Claim,
+  LedgerTable,
+  MessageCallRecord,
+  MessageRecord,
+  SessionRecord,
+  SessionStore,
+} from "./store.ts";
 
 /** Milliseconds between two warnings: a store that fails again and again must not flood the log of an operator. */
 const PAUSE_MS = 60_000;
@@ -133,11 +140,11 @@ export class GuardedStore implements SessionStore {
     return this.#ends.end(identity, execution);
   }
 
-  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]> {
+  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly MessageCallRecord[]> {
     const known = this.#typed(() => this.#store.calls(sessionId, turnId, messageId));
     if (this.#ends.problem === undefined) return known;
-    const withEnds = (calls: readonly CallRecord[]): readonly CallRecord[] =>
-      calls.map((call): CallRecord => {
+    const withEnds = (calls: readonly MessageCallRecord[]): readonly MessageCallRecord[] =>
+      calls.map((call): MessageCallRecord => {
         const execution = this.#ends.find(sessionId, turnId, messageId, call.callId);
         if (execution === undefined || call.state === "ended") return call;
         return { callId: call.callId, state: "ended", execution };

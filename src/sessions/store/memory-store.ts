@@ -11,13 +11,13 @@ import {
 import { SessionStoreError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import {
-  type CallRecord,
   type Claim,
   compareEnds,
   type LedgerRecord,
   type LedgerState,
   type LedgerTable,
   MAX_FORGOTTEN_TURNS,
+  type MessageCallRecord,
   type MessageRecord,
   type SessionRecord,
   type SessionStore,
@@ -201,7 +201,7 @@ export class MemorySessionStore implements SessionStore {
     if (this.#message(identity) !== undefined) this.#call(identity).execution ??= execution;
   }
 
-  calls(sessionId: string, turnId: string, messageId: string): readonly CallRecord[] {
+  calls(sessionId: string, turnId: string, messageId: string): readonly MessageCallRecord[] {
     const message = this.#message({ sessionId, turnId, messageId });
     return (message?.record.calls ?? []).map(({ id: callId }) => {
       const call = message?.calls.get(callId);

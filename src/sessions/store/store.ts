@@ -72,7 +72,7 @@ export interface CallTable {
    */
   end(identity: CallIdentity, execution: ToolExecution): MaybePromise<void>;
   /** Returns the state of each call of a message, in the order of the message. Empty if the message is unknown. */
-  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]>;
+  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly MessageCallRecord[]>;
 }
 
 /**
@@ -155,8 +155,8 @@ export interface MessageRecord {
   readonly receivedAt: number;
 }
 
-/** How far a call has come, for calls that are not ended. */
-export interface CallRecord {
+/** How far a call of a message has come. */
+export interface MessageCallRecord {
   readonly callId: string;
   /** `begun`: it was claimed. `ended`: `execution` is set. Otherwise it has not begun. */
   readonly state: "not-begun" | "begun" | "ended";

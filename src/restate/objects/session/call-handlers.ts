@@ -2,7 +2,7 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import type { SharedCount } from "../../../sessions/quotas.ts";
 import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
-import type { CallRecord, Claim } from "../../../sessions/store/store.ts";
+import type { Claim, MessageCallRecord } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
 import {
@@ -115,14 +115,14 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       async (
         ctx: ObjectSharedContext,
         { turnId, messageId }: { turnId: string; messageId: string },
-      ): Promise<readonly CallRecord[]> => {
+      ): Promise<readonly MessageCallRecord[]> => {
         const message = await ctx.get<StoredCalls>(callsKey(turnId, messageId));
         if (message === null) return [];
         const ended = message.states.filter(({ isEnded }) => isEnded === true).map(({ callId }) => callId);
         const keys = ended.map((callId) => executionKey(turnId, messageId, callId));
         const executions = await readValues<ToolExecution[]>(sdk, ctx, keys);
         let length = 0;
-        return message.callIds.map((callId): CallRecord => {
+        return message.callIds.map((callId): MessageCallRecord => {
           const execution = executions[ended.indexOf(callId)] ?? undefined;
           if (execution === undefined) {
             const state = message.states.find((one) => one.callId === callId);

@@ -44,7 +44,7 @@ export interface CalledSession {
 }
 
 /** The retained state of one call, which events update. Its texts are bounded, and without secrets. */
-export class CallRecord {
+export class ConsoleCall {
   readonly number: number;
   readonly origin: CallOrigin;
   /** What the ring finds it by while it runs. */
@@ -80,8 +80,8 @@ export class CallRecord {
   /** Counts the changes of all calls: that of the latest one of this call. */
   changed = 0;
   /** Neighbours in the order of changes. */
-  older: CallRecord | undefined;
-  newer: CallRecord | undefined;
+  older: ConsoleCall | undefined;
+  newer: ConsoleCall | undefined;
   /** As it was counted. */
   bytes = 0;
 

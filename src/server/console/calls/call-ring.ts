@@ -2,7 +2,7 @@ import type { DispatchEvent } from "../../../engine/call/events.ts";
 import { type CallProgress, progressOf } from "../../../engine/reporting/progress.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
 import type { SideEffects } from "../../../tool/side-effects.ts";
-import { type CalledSession, type CallOrigin, CallRecord } from "./call-record.ts";
+import { type CalledSession, type CallOrigin, ConsoleCall } from "./call-record.ts";
 
 /** The names of a call, and what distinguishes it from another one that has the same. */
 interface NamedCall {
@@ -14,16 +14,16 @@ interface NamedCall {
 
 /** The calls that have not ended. Several can have the same names at the same time. */
 class RunningCalls {
-  readonly #byKey = new Map<string, CallRecord[]>();
+  readonly #byKey = new Map<string, ConsoleCall[]>();
 
-  add(record: CallRecord, progress: CallProgress | undefined): void {
+  add(record: ConsoleCall, progress: CallProgress | undefined): void {
     const same = this.#byKey.get(record.key);
     if (same === undefined) this.#byKey.set(record.key, [record]);
     else same.push(record);
     record.progress = progress;
   }
 
-  delete(record: CallRecord): void {
+  delete(record: ConsoleCall): void {
     const same = this.#byKey.get(record.key);
     const at = same?.indexOf(record) ?? -1;
     if (same === undefined || at < 0) return;
@@ -32,7 +32,7 @@ class RunningCalls {
   }
 
   /** Returns the call that something happens to. */
-  find({ key, progress, requestId }: NamedCall): CallRecord | undefined {
+  find({ key, progress, requestId }: NamedCall): ConsoleCall | undefined {
     const same = this.#byKey.get(key);
     if (same === undefined) return undefined;
     if (progress !== undefined) {
@@ -73,13 +73,13 @@ export class CallRing {
   readonly #bounds: CallRingBounds;
   readonly #facts: CallFacts;
   /** By their numbers, which have no gaps. */
-  readonly #calls = new Map<number, CallRecord>();
+  readonly #calls = new Map<number, ConsoleCall>();
   readonly #running = new RunningCalls();
   #first = 1;
   #next = 1;
   #bytes = 0;
   #changes = 0;
-  #latest: CallRecord | undefined;
+  #latest: ConsoleCall | undefined;
   readonly #onChange: () => void;
 
   /** @param onChange Called for each event. */
@@ -134,12 +134,12 @@ export class CallRing {
     this.#touch(record);
   }
 
-  get(number: number): CallRecord | undefined {
+  get(number: number): ConsoleCall | undefined {
     return this.#calls.get(number);
   }
 
   /** The calls before one, the newest first. */
-  *before(number: number = this.#next): Generator<CallRecord> {
+  *before(number: number = this.#next): Generator<ConsoleCall> {
     for (let at = Math.min(number, this.#next) - 1; at >= this.#first; at--) {
       const record = this.#calls.get(at);
       if (record !== undefined) yield record;
@@ -147,7 +147,7 @@ export class CallRing {
   }
 
   /** The calls that have changed since then, those that changed last first. */
-  *changedSince(changes: number): Generator<CallRecord> {
+  *changedSince(changes: number): Generator<ConsoleCall> {
     for (let record = this.#latest; record !== undefined && record.changed > changes; record = record.older)
       yield record;
   }
@@ -158,9 +158,9 @@ export class CallRing {
       readonly principal?: DispatchEvent["principal"] | undefined;
     },
     progress: CallProgress | undefined,
-  ): CallRecord {
+  ): ConsoleCall {
     const key = keyOf(origin, event);
-    const record = new CallRecord(this.#next++, origin, key, event, {
+    const record = new ConsoleCall(this.#next++, origin, key, event, {
       parent: this.#parentOf(origin, event),
       sideEffects: this.#facts.sideEffectsOf(event.toolName) ?? "none",
     });
@@ -181,7 +181,7 @@ export class CallRing {
           ?.number;
   }
 
-  #count(record: CallRecord): void {
+  #count(record: ConsoleCall): void {
     const { size } = record;
     this.#bytes += size - record.bytes;
     record.bytes = size;
@@ -191,7 +191,7 @@ export class CallRing {
     }
   }
 
-  #forget(record: CallRecord): void {
+  #forget(record: ConsoleCall): void {
     this.#calls.delete(record.number);
     this.#running.delete(record);
     this.#bytes -= record.bytes;
@@ -199,7 +199,7 @@ export class CallRing {
   }
 
   /** Makes a call the one that changed last. */
-  #touch(record: CallRecord): void {
+  #touch(record: ConsoleCall): void {
     // It may have been forgotten already, if it is larger than the ring.
     if (!this.#calls.has(record.number)) return;
     record.changed = ++this.#changes;
@@ -212,7 +212,7 @@ export class CallRing {
     this.#onChange();
   }
 
-  #unlink(record: CallRecord): void {
+  #unlink(record: ConsoleCall): void {
     if (record.newer !== undefined) record.newer.older = record.older;
     else if (this.#latest === record) this.#latest = record.older;
     if (record.older !== undefined) record.older.newer = record.newer;

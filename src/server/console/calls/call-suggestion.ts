@@ -6,7 +6,7 @@ import {
   suggestChange,
 } from "../../../policy/remedy/suggest-change.ts";
 import type { Redaction } from "../../../redaction/redaction.ts";
-import type { CallRecord } from "./call-record.ts";
+import type { ConsoleCall } from "./call-record.ts";
 
 /** What would have allowed a call that was denied. */
 export type CallSuggestion = ShownChange | { readonly withheld: string };
@@ -39,7 +39,7 @@ const SECRET = "a secret would be part of the rule: the command 'sandgate policy
 /** Finds suggestions for calls, one after the other, and each of them once. */
 export class CallSuggestions {
   readonly #parts: SuggestionParts;
-  readonly #found = new WeakMap<CallRecord, Promise<CallSuggestion | undefined>>();
+  readonly #found = new WeakMap<ConsoleCall, Promise<CallSuggestion | undefined>>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: SuggestionParts) {
@@ -47,7 +47,7 @@ export class CallSuggestions {
   }
 
   /** Returns `undefined` for a call that was not denied, or has not ended. */
-  async for(record: CallRecord): Promise<CallSuggestion | undefined> {
+  async for(record: ConsoleCall): Promise<CallSuggestion | undefined> {
     if (record.error === undefined) return undefined;
     let found = this.#found.get(record);
     if (found === undefined) {
@@ -62,7 +62,7 @@ export class CallSuggestions {
 const FAILED: CallSuggestion = { withheld: "no change was found: the policy failed" };
 
 async function suggestionFor(
-  { error, decision, decided, detail }: CallRecord,
+  { error, decision, decided, detail }: ConsoleCall,
   { redaction, tools }: SuggestionParts,
 ): Promise<CallSuggestion | undefined> {
   if (error === undefined || decision === undefined) return undefined;

@@ -6,7 +6,7 @@ import type { Redaction } from "../../../redaction/redaction.ts";
 import { render, textOf } from "../../../rendering/render.ts";
 import { toLine } from "../../../rendering/shown.ts";
 import type { Client } from "../../access/client.ts";
-import type { CallRecord } from "./call-record.ts";
+import type { ConsoleCall } from "./call-record.ts";
 import type { CallSuggestion, CallSuggestions } from "./call-suggestion.ts";
 
 /** The most characters of the name of a session. */
@@ -61,16 +61,16 @@ export function numberOf(epoch: string, ref: string): number | undefined {
 }
 
 /** Whether a client may know about a call. */
-export function sees(client: Client, { origin, principal }: CallRecord): boolean {
+export function sees(client: Client, { origin, principal }: ConsoleCall): boolean {
   if (client.is("reader") || client.is("admin")) return true;
   return origin === "session" && client.approves({ principal });
 }
 
 /** What was listed of the arguments of calls, and of which text it was made. */
-const summaries = new WeakMap<CallRecord, { readonly of: string; readonly summary: string }>();
+const summaries = new WeakMap<ConsoleCall, { readonly of: string; readonly summary: string }>();
 
 /** Returns the beginning and the end of a call's arguments in a line, without secrets. */
-function summaryOf(record: CallRecord, redaction: Redaction): string | undefined {
+function summaryOf(record: ConsoleCall, redaction: Redaction): string | undefined {
   const of = record.argumentsText;
   if (of === undefined) return undefined;
   const known = summaries.get(record);
@@ -85,7 +85,7 @@ function summaryOf(record: CallRecord, redaction: Redaction): string | undefined
  *
  * @param redaction Hides secrets in the arguments.
  */
-export function callSummary(record: CallRecord, epoch: string, redaction: Redaction): object {
+export function callSummary(record: ConsoleCall, epoch: string, redaction: Redaction): object {
   const {
     callId,
     toolName,
@@ -133,7 +133,7 @@ export function callSummary(record: CallRecord, epoch: string, redaction: Redact
  * @param console That of the server, which hides secrets and finds suggestions.
  */
 export async function callDetails(
-  record: CallRecord,
+  record: ConsoleCall,
   epoch: string,
   { redaction, suggestions }: { readonly redaction: Redaction; readonly suggestions: CallSuggestions },
 ): Promise<object> {
@@ -193,7 +193,7 @@ function shownSuggestion(suggestion: CallSuggestion, show: (text: string) => str
  * @param redaction Hides secrets in the arguments that near misses name.
  */
 async function explainCall(
-  { decision: recorded, decided }: CallRecord,
+  { decision: recorded, decided }: ConsoleCall,
   redaction: Redaction,
 ): Promise<CallExplanation | undefined> {
   if (recorded === undefined) return undefined;

@@ -13,10 +13,10 @@ import {
 import { SessionStoreError } from "../../session-errors.ts";
 import type { CallIdentity } from "../call-identity.ts";
 import {
-  type CallRecord,
   type Claim,
   type LedgerTable,
   MAX_FORGOTTEN_TURNS,
+  type MessageCallRecord,
   type MessageRecord,
   type SessionRecord,
   type SessionStore,
@@ -231,7 +231,7 @@ export class SqliteSessionStore implements SessionStore {
     );
   }
 
-  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]> {
+  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly MessageCallRecord[]> {
     const key = [sessionId, turnId, messageId];
     return this.#commits.read(() => {
       const message = this.#statements.row(
@@ -244,7 +244,7 @@ export class SqliteSessionStore implements SessionStore {
         key,
       );
       const known = new Map(rows.map((row) => [row["call"], row]));
-      return readRecord<MessageRecord>(message["record"]).calls.map(({ id: callId }): CallRecord => {
+      return readRecord<MessageRecord>(message["record"]).calls.map(({ id: callId }): MessageCallRecord => {
         const { claimed = 0, execution = null } = known.get(callId) ?? {};
         if (execution !== null)
           return { callId, state: "ended", execution: readRecord<ToolExecution>(execution) };
