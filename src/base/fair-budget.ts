@@ -22,7 +22,7 @@ export class FairBudget {
   }
 
   /** Reserves an amount. Returns `false` if it is not available to this caller now. */
-  take(caller: string, amount: number): boolean {
+  acquire(caller: string, amount: number): boolean {
     const reserved = this.#reserved.get(caller) ?? 0;
     if (amount > 0) {
       if (!this.#allows(reserved, amount)) return false;
@@ -41,7 +41,7 @@ export class FairBudget {
     return reserved + amount <= this.#total / callers || used <= this.#total / 2;
   }
 
-  giveBack(caller: string, amount: number): void {
+  release(caller: string, amount: number): void {
     const reserved = (this.#reserved.get(caller) ?? 0) - amount;
     if (reserved > 0) this.#reserved.set(caller, reserved);
     else this.#reserved.delete(caller);

@@ -175,7 +175,7 @@ export class StagedChanges {
       const taken = records.filter(({ path }) => this.#find(path) !== undefined);
       if (taken.length > 0) return taken.map(({ path }) => ({ path, reason: "changed" as const }));
       const { bytes, entries } = from.amount();
-      this.#mount.room.take(bytes, entries);
+      this.#mount.room.acquire(bytes, entries);
       for (const { path, was, now } of records) {
         if (now.kind === "file") {
           renameSync(join(from.contents, now.content), join(this.#store.contents, now.content));
@@ -260,7 +260,7 @@ export class StagedChanges {
 
   #recount(before: ReturnType<StagedStore["amount"]>): void {
     const { bytes, entries } = this.#store.amount();
-    this.#mount.room.giveBack(before.bytes - bytes, before.entries - entries);
+    this.#mount.room.release(before.bytes - bytes, before.entries - entries);
   }
 
   async #locked<Result>(act: () => Promise<Result>): Promise<Result> {

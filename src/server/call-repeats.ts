@@ -76,7 +76,7 @@ export class CallRepeats {
     if (registered === undefined) throw notRepeatable("the tool is not registered any more");
     if (!HARMLESS.includes(registered.subject.sideEffects))
       throw notRepeatable("the tool can change something: only calls of the classes none and read run again");
-    if (!this.#open.take(name, 1)) throw overloaded("a call is being repeated: retry when it has ended");
+    if (!this.#open.acquire(name, 1)) throw overloaded("a call is being repeated: retry when it has ended");
     try {
       const { confirm: _, principal: __, ...context } = this.#context;
       const asking = principal === undefined ? {} : { principal };
@@ -85,7 +85,7 @@ export class CallRepeats {
         { ...context, ...asking, signal, sessionId: SESSION_ID },
       );
     } finally {
-      this.#open.giveBack(name, 1);
+      this.#open.release(name, 1);
     }
   }
 }

@@ -230,9 +230,9 @@ export class SessionService {
   stream({ client, closed, revoked }: Exchange): Pick<EventStreamOptions, "signal" | "unread"> {
     const { streams } = this.#room;
     const { name } = client;
-    if (!streams.take(name, 1)) throw overloaded("too many streams of events are open");
-    closed.addEventListener("abort", () => streams.giveBack(name, 1), { once: true });
-    if (closed.aborted) streams.giveBack(name, 1);
+    if (!streams.acquire(name, 1)) throw overloaded("too many streams of events are open");
+    closed.addEventListener("abort", () => streams.release(name, 1), { once: true });
+    if (closed.aborted) streams.release(name, 1);
     return { signal: AbortSignal.any([closed, revoked, this.ending]), unread: this.unreadOf(client) };
   }
 
@@ -240,8 +240,8 @@ export class SessionService {
   unreadOf({ name }: Client): UnreadBytes {
     const { unread } = this.#room;
     return {
-      take: (bytes) => unread.take(name, bytes),
-      giveBack: (bytes) => unread.giveBack(name, bytes),
+      acquire: (bytes) => unread.acquire(name, bytes),
+      release: (bytes) => unread.release(name, bytes),
     };
   }
 

@@ -5,30 +5,38 @@ import { FairBudget } from "../../src/base/fair-budget.ts";
 describe("FairBudget", () => {
   test("a caller alone may take all of it", () => {
     const budget = new FairBudget(100, 10);
-    expect([budget.take("a", 100), budget.take("a", 1)]).toEqual([true, false]);
-    budget.giveBack("a", 1);
-    expect(budget.take("a", 1)).toBe(true);
+    expect([budget.acquire("a", 100), budget.acquire("a", 1)]).toEqual([true, false]);
+    budget.release("a", 1);
+    expect(budget.acquire("a", 1)).toBe(true);
   });
 
   test("a caller alone may take no more than one caller may", () => {
     const budget = new FairBudget(100, 10, 30);
-    expect([budget.take("a", 30), budget.take("a", 1), budget.take("b", 30)]).toEqual([true, false, true]);
+    expect([budget.acquire("a", 30), budget.acquire("a", 1), budget.acquire("b", 30)]).toEqual([
+      true,
+      false,
+      true,
+    ]);
   });
 
   test("a caller that comes while another holds everything gets its share at once, and up to half soon", () => {
     const budget = new FairBudget(100, 10);
-    budget.take("a", 100);
-    expect([budget.take("b", 10), budget.take("b", 1)]).toEqual([true, false]);
-    budget.giveBack("a", 20);
-    expect([budget.take("a", 1), budget.take("b", 10)]).toEqual([false, true]);
-    budget.giveBack("a", 30);
-    expect([budget.take("a", 1), budget.take("b", 30), budget.take("b", 1)]).toEqual([false, true, false]);
+    budget.acquire("a", 100);
+    expect([budget.acquire("b", 10), budget.acquire("b", 1)]).toEqual([true, false]);
+    budget.release("a", 20);
+    expect([budget.acquire("a", 1), budget.acquire("b", 10)]).toEqual([false, true]);
+    budget.release("a", 30);
+    expect([budget.acquire("a", 1), budget.acquire("b", 30), budget.acquire("b", 1)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
   });
 
   test("callers with little do not hinder one with more while half of it is free", () => {
     const budget = new FairBudget(100, 1);
-    for (let index = 0; index < 9; index++) budget.take(`small ${index}`, 1);
-    expect([budget.take("a", 41), budget.take("a", 1)]).toEqual([true, false]);
+    for (let index = 0; index < 9; index++) budget.acquire(`small ${index}`, 1);
+    expect([budget.acquire("a", 41), budget.acquire("a", 1)]).toEqual([true, false]);
   });
 
   test("in any order, shares are guaranteed, and the excess is at most one share for each caller", () => {
@@ -44,18 +52,18 @@ describe("FairBudget", () => {
           const own = held.get(caller) ?? 0;
           if (amount < 0) {
             const back = Math.min(own, -amount);
-            budget.giveBack(caller, back);
+            budget.release(caller, back);
             held.set(caller, own - back);
           } else {
-            const isTaken = budget.take(caller, amount);
+            const isTaken = budget.acquire(caller, amount);
             if (own + amount <= 5) expect(isTaken).toBe(true);
             if (isTaken) held.set(caller, own + amount);
           }
           const used = [...held.values()].reduce((a, b) => a + b, 0);
           expect(used).toBeLessThanOrEqual(50 + 3 * 5);
         }
-        for (const [caller, amount] of held) budget.giveBack(caller, amount);
-        expect(budget.take("d", 50)).toBe(true);
+        for (const [caller, amount] of held) budget.release(caller, amount);
+        expect(budget.acquire("d", 50)).toBe(true);
       }),
     );
   });

@@ -154,13 +154,13 @@ test("counts held bytes and entries against the limits of the session and of all
     new StagedQuota({ bytes: 60, entries: 2 }, all),
     new StagedQuota({ bytes: 60, entries: 2 }, all),
   ];
-  one.take(60, 1);
-  expect(() => one.take(1, 0)).toThrow("too many changes wait");
-  expect(() => other.take(50, 0)).toThrow("too many changes wait");
-  other.take(40, 2);
-  expect(() => one.take(0, 1)).toThrow("too many changes wait");
+  one.acquire(60, 1);
+  expect(() => one.acquire(1, 0)).toThrow("too many changes wait");
+  expect(() => other.acquire(50, 0)).toThrow("too many changes wait");
+  other.acquire(40, 2);
+  expect(() => one.acquire(0, 1)).toThrow("too many changes wait");
   other.clear();
-  one.take(0, 1);
+  one.acquire(0, 1);
   expect(HELD_LIMITS.session.bytes).toBeLessThan(HELD_LIMITS.all.bytes);
 });
 
@@ -180,7 +180,7 @@ test("gives back the room of what is replaced, accepted and rejected", async () 
   expect(await changes.reject("third.txt")).toEqual(["third.txt"]);
   await files.write("fourth.txt", "z".repeat(100));
   await changes.rejectAll();
-  all.take(100, 2);
+  all.acquire(100, 2);
   end();
   disk.end();
   await changes.close();

@@ -131,13 +131,13 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   }
 
   reserve(bytes: number): boolean {
-    if (this.#services.bodies.take(this.sender.caller, bytes)) return true;
+    if (this.#services.bodies.acquire(this.sender.caller, bytes)) return true;
     this.#refuse(overloaded());
     return false;
   }
 
   release(bytes: number): void {
-    this.#services.bodies.giveBack(this.sender.caller, bytes);
+    this.#services.bodies.release(this.sender.caller, bytes);
   }
 
   take(type: number, id: number, payload: Buffer): void {
@@ -255,7 +255,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
 
   #takeCall(id: number, payload: Buffer): void {
     const reservedBytes = payload.length + CALL_BYTES;
-    if (!this.#services.bodies.take(this.sender.caller, reservedBytes)) {
+    if (!this.#services.bodies.acquire(this.sender.caller, reservedBytes)) {
       this.#refuse(overloaded());
       return;
     }

@@ -40,10 +40,10 @@ class FrameConnections {
 
   /** Acquires a slot for a connection. Returns a function that releases it; `undefined` if the caller has too many. */
   takePlace(caller: string): (() => void) | undefined {
-    if (!this.#budget.take(caller, 1)) return undefined;
+    if (!this.#budget.acquire(caller, 1)) return undefined;
     let isTaken = true;
     return () => {
-      if (isTaken) this.#budget.giveBack(caller, 1);
+      if (isTaken) this.#budget.release(caller, 1);
       isTaken = false;
     };
   }

@@ -157,7 +157,7 @@ export class DispatchRoute {
     const { caller } = sender;
     let reserved = 0;
     const reserve = (more: number): boolean => {
-      if (!this.#bodies.take(caller, more)) {
+      if (!this.#bodies.acquire(caller, more)) {
         refusals.fail(overloaded());
         return false;
       }
@@ -169,7 +169,7 @@ export class DispatchRoute {
     const stream = isStream ? new AnswerStream(response, unread) : undefined;
     const exchange = new DispatchExchange(this.#dispatcher, { request, response, stream, refusals }, sender);
     response.on("close", () => {
-      this.#bodies.giveBack(caller, reserved);
+      this.#bodies.release(caller, reserved);
       reserved = 0;
       exchange.closed();
     });

@@ -23,8 +23,8 @@ export class UnreadAnswers {
   settle(bytes: number): boolean {
     const more = bytes - this.#bytes;
     if (more === 0) return true;
-    if (more < 0) this.#budget.giveBack(this.#caller, -more);
-    else if (!this.#budget.take(this.#caller, more)) return false;
+    if (more < 0) this.#budget.release(this.#caller, -more);
+    else if (!this.#budget.acquire(this.#caller, more)) return false;
     this.#bytes = bytes;
     return true;
   }

@@ -76,7 +76,7 @@ export class ReplayMemory {
     let keys = this.#bySecond.get(until);
     let nonces = keys?.get(keyId);
     if (nonces?.has(nonce)) return "seen";
-    if (!this.#budget.take(keyId, 1)) return "full";
+    if (!this.#budget.acquire(keyId, 1)) return "full";
     if (keys === undefined) {
       keys = new Map();
       this.#bySecond.set(until, keys);
@@ -94,7 +94,7 @@ export class ReplayMemory {
     this.#purgedAt = now;
     for (const [until, keys] of this.#bySecond) {
       if (until >= now) continue;
-      for (const [keyId, nonces] of keys) this.#budget.giveBack(keyId, nonces.size);
+      for (const [keyId, nonces] of keys) this.#budget.release(keyId, nonces.size);
       this.#bySecond.delete(until);
     }
   }

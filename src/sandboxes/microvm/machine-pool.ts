@@ -27,8 +27,8 @@ export class MachineMemory {
     return this.#waiting.size > 0;
   }
 
-  /** Takes memory if it is free and no machine waits for it. Returns whether it was taken. */
-  tryTake(bytes: number): boolean {
+  /** Acquires memory if it is free and no machine waits for it. Returns whether it did. */
+  tryAcquire(bytes: number): boolean {
     if (this.isWaitedFor || this.#used + bytes > this.#total) return false;
     this.#used += bytes;
     return true;
@@ -38,13 +38,13 @@ export class MachineMemory {
    * Waits for memory.
    *
    * @param owner The owner of the machine. Default: unknown.
-   * @returns whether it was taken: not if the signal was aborted before.
+   * @returns whether it was acquired: not if the signal was aborted before.
    * @throws {Error} if there will never be enough.
    */
-  async take(bytes: number, signal: AbortSignal, owner: QueueOwner = {}): Promise<boolean> {
+  async acquire(bytes: number, signal: AbortSignal, owner: QueueOwner = {}): Promise<boolean> {
     if (bytes > this.#total) throw new Error(`a virtual machine needs ${bytes} bytes of memory`);
     if (signal.aborted) return false;
-    if (this.tryTake(bytes)) return true;
+    if (this.tryAcquire(bytes)) return true;
     return new Promise((resolve) => {
       const waiting: Waiting = {
         owner,
@@ -58,14 +58,14 @@ export class MachineMemory {
         this.#waiting.delete(waiting);
         resolve(false);
         // Those behind it may need less.
-        this.giveBack(0);
+        this.release(0);
       };
       signal.addEventListener("abort", abort, { once: true });
       this.#waiting.add(waiting);
     });
   }
 
-  giveBack(bytes: number): void {
+  release(bytes: number): void {
     this.#used -= bytes;
     for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
       if (this.#used + next.bytes > this.#total) return;
@@ -161,10 +161,10 @@ export class MachinePool {
       machine.keepAlive(true);
       return machine;
     }
-    if (!this.#memory.tryTake(saved.bytes)) {
+    if (!this.#memory.tryAcquire(saved.bytes)) {
       // A call needs the memory more.
       for (const machine of [...this.#waiting.keys()]) this.#discard(machine);
-      if (!(await this.#memory.take(saved.bytes, signal, owner))) return undefined;
+      if (!(await this.#memory.acquire(saved.bytes, signal, owner))) return undefined;
     }
     return this.#restore(saved);
   }
@@ -177,7 +177,7 @@ export class MachinePool {
       if (oldest !== undefined) this.#discard(oldest);
       return;
     }
-    if (!this.#memory.tryTake(saved.bytes)) return;
+    if (!this.#memory.tryAcquire(saved.bytes)) return;
     let machine: Machine;
     try {
       machine = this.#restore(saved);
@@ -215,17 +215,17 @@ export class MachinePool {
     this.#ending.add(ended);
   }
 
-  /** Starts a machine whose memory was taken. The memory is released when the machine is gone. */
+  /** Starts a machine whose memory was acquired. The memory is released when the machine is gone. */
   #restore(saved: SavedMachine): Machine {
     try {
       const machine = saved.restore();
       void machine.ended.then(({ cause }) => {
-        this.#memory.giveBack(saved.bytes);
+        this.#memory.release(saved.bytes);
         if (cause === "failed") this.#forget(saved);
       });
       return machine;
     } catch (error) {
-      this.#memory.giveBack(saved.bytes);
+      this.#memory.release(saved.bytes);
       throw error;
     }
   }

@@ -74,14 +74,14 @@ async function* eventsOf(options: EventStreamOptions): AsyncGenerator<Uint8Array
 
 /** Sends an event if there is room for it until the client has read it. */
 function* read(chunk: Uint8Array, { unread }: EventStreamOptions): Generator<Uint8Array> {
-  if (!unread.take(chunk.length)) {
+  if (!unread.acquire(chunk.length)) {
     yield lostEvents(1);
     return;
   }
   try {
     yield chunk;
   } finally {
-    unread.giveBack(chunk.length);
+    unread.release(chunk.length);
   }
 }
 
@@ -120,8 +120,8 @@ export function lastEventNumber(header: string | undefined, epoch: string): numb
 /** The budget of one client for bytes that it has not read. */
 export interface UnreadBytes {
   /** Returns `false` if there is no room for them. */
-  take(bytes: number): boolean;
-  giveBack(bytes: number): void;
+  acquire(bytes: number): boolean;
+  release(bytes: number): void;
 }
 
 /** The most streams of events: fewer than the connections of a server. */

@@ -61,7 +61,7 @@ export class Exchange {
     this.#bodies = bodies;
     response.on("close", () => {
       this.#closing.abort(CLOSED);
-      this.#bodies.budget.giveBack(this.client.name, this.#reserved);
+      this.#bodies.budget.release(this.client.name, this.#reserved);
       this.#reserved = 0;
     });
   }
@@ -128,7 +128,7 @@ export class Exchange {
   #readBytes(bytes: number): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const reserve = (more: number): boolean => {
-      if (!this.#bodies.budget.take(this.client.name, more)) {
+      if (!this.#bodies.budget.acquire(this.client.name, more)) {
         reject(overloaded("the server holds too many requests: retry later"));
         return false;
       }

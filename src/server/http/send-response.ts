@@ -34,9 +34,9 @@ export async function sendResponse(
   const body = Buffer.from(await from.arrayBuffer());
   if (to.destroyed) return;
   if (unread !== undefined) {
-    if (!unread.take(body.length))
+    if (!unread.acquire(body.length))
       throw overloaded("the responses that clients have not read take up all the room");
-    to.on("close", () => unread.giveBack(body.length));
+    to.on("close", () => unread.release(body.length));
   }
   to.writeHead(from.status, from.status === 204 ? headers : { ...headers, "content-length": body.length });
   to.end(body);

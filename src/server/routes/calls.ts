@@ -1,6 +1,6 @@
 import { ReadableStream as WebStream } from "node:stream/web";
 import type { Client } from "../access/client.ts";
-import type { CallRecord } from "../console/calls/call-record.ts";
+import type { ConsoleCall } from "../console/calls/call-record.ts";
 import { callDetails, callSummary, numberOf, refOf, sees } from "../console/calls/call-view.ts";
 import type { Console } from "../console/console.ts";
 import type { EventStreamOptions } from "../events/event-stream.ts";
@@ -37,14 +37,14 @@ export function callRoutes(app: App, service: SessionService): void {
     const { state, tool, session, code, before, limit } = req.query();
     if (state !== undefined && !STATES.includes(state))
       throw badRequest(`state must be one of ${STATES.join(", ")}`);
-    const matches = (record: CallRecord): boolean =>
+    const matches = (record: ConsoleCall): boolean =>
       (state === undefined || (record.hasEnded ? "ended" : record.state) === state) &&
       hasPart(record.toolName, tool) &&
       (hasPart(record.sessionId, session) || hasPart(record.session?.name, session)) &&
       hasPart(record.error?.code, code) &&
       sees(env.client, record);
     const most = limitOf(limit);
-    const found: CallRecord[] = [];
+    const found: ConsoleCall[] = [];
     for (const record of calls.before(before === undefined ? undefined : refNumber(before))) {
       if (matches(record)) found.push(record);
       if (found.length > most) break;
@@ -121,11 +121,11 @@ async function* eventsOf({
     if (changed.length > 0) {
       const latest = changed.slice(0, MAX_CALLS).map((record) => callSummary(record, epoch, redaction));
       const chunk = write("calls", JSON.stringify({ type: "calls", calls: latest }));
-      if (unread.take(chunk.length)) {
+      if (unread.acquire(chunk.length)) {
         try {
           yield chunk;
         } finally {
-          unread.giveBack(chunk.length);
+          unread.release(chunk.length);
         }
       } else lost = changed.length;
     }

@@ -179,13 +179,13 @@ export class Reads {
     { client: { name }, closed, revoked }: Pick<Exchange, "closed" | "revoked"> & { readonly client: Client },
     read: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    if (!this.#open.take(name, 1)) throw overloaded("too many requests read the journal: retry later");
+    if (!this.#open.acquire(name, 1)) throw overloaded("too many requests read the journal: retry later");
     try {
       return await read(AbortSignal.any([closed, revoked]));
     } catch (error) {
       throw revoked.aborted ? credentialRevoked() : error;
     } finally {
-      this.#open.giveBack(name, 1);
+      this.#open.release(name, 1);
     }
   }
 }

@@ -30,29 +30,29 @@ export class StagedQuota {
   }
 
   /** @throws {WorkspaceError} `insufficient-space` if that exceeds a limit. Nothing is counted then. */
-  take(bytes: number, entries: number): void {
+  acquire(bytes: number, entries: number): void {
     if (this.#bytes + bytes > this.#limits.bytes || this.#entries + entries > this.#limits.entries) {
       throw new WorkspaceError("insufficient-space", TOO_MUCH);
     }
-    this.#all?.take(bytes, entries);
+    this.#all?.acquire(bytes, entries);
     this.#bytes += bytes;
     this.#entries += entries;
   }
 
-  giveBack(bytes: number, entries: number): void {
-    this.#all?.giveBack(bytes, entries);
+  release(bytes: number, entries: number): void {
+    this.#all?.release(bytes, entries);
     this.#bytes -= bytes;
     this.#entries -= entries;
   }
 
   /** Counts what is there already, whatever the limits are. */
   add({ bytes, entries }: StagedAmount): void {
-    this.giveBack(-bytes, -entries);
+    this.release(-bytes, -entries);
   }
 
-  /** Gives back everything. */
+  /** Releases everything. */
   clear(): void {
-    this.giveBack(this.#bytes, this.#entries);
+    this.release(this.#bytes, this.#entries);
   }
 }
 

@@ -223,7 +223,7 @@ export class StagedView implements StagedLookup {
     const { content, file } = this.#contents.create();
     try {
       const was = this.#readDisk(place, file);
-      this.#contents.room.take(0, 1);
+      this.#contents.room.acquire(0, 1);
       this.#contents.store.put({ path: this.pathOf(place), was, now: { kind: "file", content } });
       return content;
     } catch (error) {
@@ -240,15 +240,15 @@ export class StagedView implements StagedLookup {
     const path = this.pathOf(place);
     // Another call of the session can have changed it since the path was resolved.
     const before = this.find(place.path);
-    if (before === undefined) this.#contents.room.take(0, 1);
+    if (before === undefined) this.#contents.room.acquire(0, 1);
     try {
       const was = before === undefined ? this.#onDisk(place) : before.was;
       const record: StagedRecord = { path, was, now };
       this.#contents.store.put(record);
       this.#options.touch(path, place.kind !== "missing");
-      if (isNoChange(record) && this.#contents.store.remove(record)) this.#contents.room.giveBack(0, 1);
+      if (isNoChange(record) && this.#contents.store.remove(record)) this.#contents.room.release(0, 1);
     } catch (error) {
-      if (before === undefined) this.#contents.room.giveBack(0, 1);
+      if (before === undefined) this.#contents.room.release(0, 1);
       throw error;
     }
     if (before?.now.kind === "file") this.#contents.remove(before.now.content);
@@ -311,11 +311,11 @@ class StagedBudget extends ChangeBudget {
   }
 
   override change(bytes = 0): void {
-    this.#room.take(bytes, 0);
+    this.#room.acquire(bytes, 0);
     try {
       this.#call.change(bytes);
     } catch (error) {
-      this.#room.giveBack(bytes, 0);
+      this.#room.release(bytes, 0);
       throw error;
     }
   }
@@ -363,7 +363,7 @@ export class StagedContents {
 
   /** Removes contents that no record names any more. */
   remove(content: string): void {
-    this.room.giveBack(this.store.removeContent(content), 0);
+    this.room.release(this.store.removeContent(content), 0);
   }
 }
 

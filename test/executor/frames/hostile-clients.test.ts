@@ -110,8 +110,8 @@ describe("a client of a framed connection that reads slowly", () => {
     for (const { client } of all) client.pause().write(callsOf(20, "large"));
     // None of them takes 20 answers: they are disconnected at their part.
     await until(() => all.every(({ server }) => server.destroyed));
-    expect(unread.take("erin", 12 * MIB)).toBe(true);
-    unread.giveBack("erin", 12 * MIB);
+    expect(unread.acquire("erin", 12 * MIB)).toBe(true);
+    unread.release("erin", 12 * MIB);
     const other = await connectTo([large], unread, "erin");
     let read = 0;
     other.client.on("data", (chunk: Buffer) => {

@@ -138,6 +138,6 @@ describe("clients that do not read", () => {
     expect(waiting.filter((bytes) => bytes > 0).length).toBeGreaterThan(1);
     for (const { response } of streams) response.destroy();
     await until(() => streams.every(({ response }) => response.closed));
-    expect(budget.take("/a", 4 * MIB)).toBe(true);
+    expect(budget.acquire("/a", 4 * MIB)).toBe(true);
   });
 });

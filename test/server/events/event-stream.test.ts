@@ -12,7 +12,7 @@ test("a stream has its last event once, also if it was read before it was known 
     isCaller: false,
     first: [],
     last: last.promise,
-    unread: { take: () => true, giveBack: () => {} },
+    unread: { acquire: () => true, release: () => {} },
     signal: new AbortController().signal,
   });
   const chunks = stream.getReader();
@@ -35,12 +35,12 @@ test("a stream tells of an event as lost when there is no room for it, and gives
     isCaller: false,
     first: [],
     unread: {
-      take: (bytes) => {
+      acquire: (bytes) => {
         if (bytes > room) return false;
         room -= bytes;
         return true;
       },
-      giveBack: (bytes) => {
+      release: (bytes) => {
         room += bytes;
       },
     },
@@ -60,7 +60,7 @@ test("one client has at most 2,000 streams, and others have theirs when many cli
   const { streams } = new StreamRoom();
   const open = (name: string): number => {
     let count = 0;
-    while (streams.take(name, 1)) count++;
+    while (streams.acquire(name, 1)) count++;
     return count;
   };
   expect(open("mallory")).toBe(2_000);

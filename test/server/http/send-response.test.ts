@@ -53,7 +53,7 @@ test("a stream that is pushed counts until it is read, and is cancelled with its
     .poll(() => [first?.response.closed, second?.response.closed, cancelled])
     .toEqual([false, true, 1]);
   first?.response.destroy();
-  await expect.poll(() => budget.take("client", BODY.length)).toBe(true);
+  await expect.poll(() => budget.acquire("client", BODY.length)).toBe(true);
 });
 
 test("a response counts until it is read or its connection is closed, and is refused if there is no room", async () => {
@@ -61,8 +61,8 @@ test("a response counts until it is read or its connection is closed, and is ref
   const outcomes: (number | undefined)[] = [];
   const { server, send } = await serve(async (response) => {
     const unread = {
-      take: (bytes: number) => budget.take("client", bytes),
-      giveBack: (bytes: number) => budget.giveBack("client", bytes),
+      acquire: (bytes: number) => budget.acquire("client", bytes),
+      release: (bytes: number) => budget.release("client", bytes),
     };
     try {
       await sendResponse(new Response(BODY), response, new AbortController().signal, unread);

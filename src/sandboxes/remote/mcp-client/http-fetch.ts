@@ -291,8 +291,8 @@ export class ReservedBytes implements Disposable {
    */
   set(bytes: number): void {
     const more = bytes - this.#bytes;
-    if (more < 0) this.#budget.giveBack(this.#server, -more);
-    else if (!this.#budget.take(this.#server, more))
+    if (more < 0) this.#budget.release(this.#server, -more);
+    else if (!this.#budget.acquire(this.#server, more))
       throw new Error("the unfinished messages of MCP servers take up all the room");
     this.#bytes = bytes;
   }
