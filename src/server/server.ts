@@ -18,7 +18,7 @@ import { Clients } from "./access/client.ts";
 import { needsExecutor, withCredentials } from "./access/credential.ts";
 import { Admin } from "./admin.ts";
 import { CallRepeats } from "./call-repeats.ts";
-import type { CalledSession } from "./console/calls/call-record.ts";
+import type { CalledSession } from "./console/calls/console-call.ts";
 import { type Console, openConsole, type ServedConsole } from "./console/console.ts";
 import { Origins } from "./http/origins.ts";
 import { checkNotify } from "./notifying/notify.ts";

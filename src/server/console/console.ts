@@ -8,9 +8,9 @@ import { Redaction } from "../../redaction/redaction.ts";
 import { type Operator, operatorSender } from "../access/client.ts";
 import type { ReloadableTools } from "../reloadable-tools.ts";
 import { WaitingReaders } from "../waiting-readers.ts";
-import type { CallOrigin } from "./calls/call-record.ts";
 import { type CallFacts, CallRing } from "./calls/call-ring.ts";
 import { CallSuggestions, type SuggestionParts } from "./calls/call-suggestion.ts";
+import type { CallOrigin } from "./calls/console-call.ts";
 import { Logins } from "./logins.ts";
 import { PageFiles } from "./page-files.ts";
 

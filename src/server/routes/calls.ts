@@ -1,7 +1,7 @@
 import { ReadableStream as WebStream } from "node:stream/web";
 import type { Client } from "../access/client.ts";
-import type { ConsoleCall } from "../console/calls/call-record.ts";
 import { callDetails, callSummary, numberOf, refOf, sees } from "../console/calls/call-view.ts";
+import type { ConsoleCall } from "../console/calls/console-call.ts";
 import type { Console } from "../console/console.ts";
 import type { EventStreamOptions } from "../events/event-stream.ts";
 import type { App } from "../http/exchange.ts";

@@ -2,7 +2,7 @@ import type { DispatchEvent } from "../../../engine/call/events.ts";
 import { type CallProgress, progressOf } from "../../../engine/reporting/progress.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
 import type { SideEffects } from "../../../tool/side-effects.ts";
-import { type CalledSession, type CallOrigin, ConsoleCall } from "./call-record.ts";
+import { type CalledSession, type CallOrigin, ConsoleCall } from "./console-call.ts";
 
 /** The names of a call, and what distinguishes it from another one that has the same. */
 interface NamedCall {

@@ -6,7 +6,7 @@ import {
   suggestChange,
 } from "../../../policy/remedy/suggest-change.ts";
 import type { Redaction } from "../../../redaction/redaction.ts";
-import type { ConsoleCall } from "./call-record.ts";
+import type { ConsoleCall } from "./console-call.ts";
 
 /** What would have allowed a call that was denied. */
 export type CallSuggestion = ShownChange | { readonly withheld: string };

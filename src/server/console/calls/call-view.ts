@@ -6,8 +6,8 @@ import type { Redaction } from "../../../redaction/redaction.ts";
 import { render, textOf } from "../../../rendering/render.ts";
 import { toLine } from "../../../rendering/shown.ts";
 import type { Client } from "../../access/client.ts";
-import type { ConsoleCall } from "./call-record.ts";
 import type { CallSuggestion, CallSuggestions } from "./call-suggestion.ts";
+import type { ConsoleCall } from "./console-call.ts";
 
 /** The most characters of the name of a session. */
 const NAME_CHARS = 128;

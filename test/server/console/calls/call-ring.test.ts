@@ -4,8 +4,8 @@ import type { DispatchEvent } from "../../../../src/engine/call/events.ts";
 import { NOTHING_RAN } from "../../../../src/engine/call/execution.ts";
 import { CallProgress, linkProgress } from "../../../../src/engine/reporting/progress.ts";
 import type { JsonValue } from "../../../../src/json/value.ts";
-import { boundedJson } from "../../../../src/server/console/calls/call-record.ts";
 import { CallRing } from "../../../../src/server/console/calls/call-ring.ts";
+import { boundedJson } from "../../../../src/server/console/calls/console-call.ts";
 
 type Body =
   | { readonly type: "tool.decided" }
