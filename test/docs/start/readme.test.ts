@@ -11,6 +11,8 @@ const { scripts, version } = JSON.parse(readFileSync("package.json", "utf8"));
 describe("README", () => {
   test("can be read in two minutes", () => expect(text.split("\n").length).toBeLessThanOrEqual(120));
 
+  test("has at most fifteen links", () => expect(linksIn(text).length).toBeLessThanOrEqual(15));
+
   test("has a program of fifteen lines that prints what it says", async () => {
     const [program = "", ...others] = blocksOf("README.md", "ts");
     expect(others).toEqual([]);
