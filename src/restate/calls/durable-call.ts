@@ -5,7 +5,7 @@ import { interruptedExecution, unconfirmedExecution } from "../../sessions/calls
 import type { Inquiry, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import type { ConfirmationBroker, Confirmer } from "../../sessions/confirmations/confirmation-broker.ts";
 import type { CallGates, DurableCall } from "../../sessions/durable-runtime.ts";
-import { withinMessage } from "../store/too-long.ts";
+import { withinMessage } from "../store/store-client.ts";
 import type { Attempts } from "./attempts.ts";
 import type { Answered, Stop } from "./gated-dispatch.ts";
 

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { ServiceDefinition, VirtualObjectDefinition } from "@restatedev/restate-sdk";
-import { loadSdk } from "./sdk.ts";
 
 /** A service or a virtual object of the SDK. */
 export type RestateService = ServiceDefinition<string, unknown> | VirtualObjectDefinition<string, unknown>;
@@ -70,4 +69,25 @@ async function close(server: Http2Server, sessions: ReadonlySet<ServerHttp2Sessi
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** What the SDK exports. */
+export type RestateSdk = typeof import("@restatedev/restate-sdk");
+
+/**
+ * Loads `@restatedev/restate-sdk`, an optional peer.
+ *
+ * @throws {Error} as a rejection, if it is not installed.
+ */
+export async function loadSdk(): Promise<RestateSdk> {
+  try {
+    return await import("@restatedev/restate-sdk");
+  } catch (cause) {
+    throw new Error(
+      "sandgate/restate needs @restatedev/restate-sdk: npm install @restatedev/restate-sdk@^1.17.0",
+      {
+        cause,
+      },
+    );
+  }
 }

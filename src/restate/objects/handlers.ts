@@ -6,7 +6,7 @@ import type {
   RestatePromise,
   Serde,
 } from "@restatedev/restate-sdk";
-import type { RestateSdk } from "../connection/sdk.ts";
+import type { RestateSdk } from "../connection/worker.ts";
 import type { ObjectAddress } from "./object-keys.ts";
 
 /** Handlers of a virtual object, by name. */

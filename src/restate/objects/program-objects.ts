@@ -1,7 +1,7 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { CallPlace, ClaimedCall } from "../../engine/call/suspension.ts";
 import type { CallClaim, ProgramHeader } from "../../programs/stores/suspension-store.ts";
-import type { RestateSdk } from "../connection/sdk.ts";
+import type { RestateSdk } from "../connection/worker.ts";
 import { callObject, type ObjectHandlers, reader, readPrefix, readValues, wholeReader } from "./handlers.ts";
 import { type ObjectAddress, type StorePlace, shardOf, shards } from "./object-keys.ts";
 

@@ -1,8 +1,8 @@
 import type { ObjectContext, ObjectOptions, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
 import type { ConfirmationRecord, Inquiry, Resolution } from "../../sessions/confirmations/confirmation.ts";
-import type { RestateSdk } from "../connection/sdk.ts";
-import type { RestateService } from "../connection/worker.ts";
+import type { LedgerRecord, SessionRecord } from "../../sessions/store/store.ts";
+import type { RestateSdk, RestateService } from "../connection/worker.ts";
 import {
   type ObjectHandlers,
   reader,
@@ -11,8 +11,6 @@ import {
   severalHandler,
   wholeReader,
 } from "./handlers.ts";
-import { indexHandlers } from "./index-handlers.ts";
-import { ledgerHandlers } from "./ledger-handlers.ts";
 import {
   APPROVALS_OBJECT,
   INDEX_OBJECT,
@@ -234,4 +232,86 @@ function read(
   ctx: ObjectSharedContext,
 ): Promise<[StoredConfirmation | null, Resolution | null]> {
   return readValues<[StoredConfirmation, Resolution]>(sdk, ctx, [INQUIRY_KEY, RESOLUTION_KEY]);
+}
+
+/** A session, and a number that says which of two was added first. */
+export interface IndexedSession {
+  readonly record: SessionRecord;
+  readonly place: number;
+}
+
+const INDEX_PREFIX = "session/";
+
+/** The handlers of a part of the index, which lists sessions. */
+export function indexHandlers(sdk: RestateSdk): ObjectHandlers {
+  return {
+    put: async (ctx: ObjectContext, session: IndexedSession): Promise<void> =>
+      ctx.set(indexKeyOf(session.record.id), session),
+
+    remove: async (ctx: ObjectContext, sessionId: string): Promise<void> => ctx.clear(indexKeyOf(sessionId)),
+
+    list: wholeReader(
+      sdk,
+      (ctx: ObjectSharedContext): Promise<readonly IndexedSession[]> => readPrefix(sdk, ctx, INDEX_PREFIX),
+    ),
+
+    /** Says that the objects can be called. */
+    ping: reader(sdk, async (_: ObjectSharedContext): Promise<void> => {}),
+  };
+}
+
+function indexKeyOf(sessionId: string): string {
+  return `${INDEX_PREFIX}${sessionId}`;
+}
+
+/** The state of a ledger as JSON. */
+export interface StoredLedger {
+  readonly entries: readonly LedgerRecord[];
+  /** `null` if calls may be missing up to now. */
+  readonly missingUntil: number | null;
+}
+
+const MISSING_KEY = "missing";
+const ENTRY_PREFIX = "entry/";
+
+/** The handlers of the calls that conditions on earlier calls look back to. */
+export function ledgerHandlers(sdk: RestateSdk): ObjectHandlers {
+  return {
+    put: async (ctx: ObjectContext, entry: LedgerRecord): Promise<void> =>
+      ctx.set(ledgerKeyOf(entry.id), entry),
+
+    remove: async (ctx: ObjectContext, id: string): Promise<void> => ctx.clear(ledgerKeyOf(id)),
+
+    drop: async (ctx: ObjectContext, { id, endedAt }: { id: string; endedAt: number }): Promise<void> => {
+      const until = await missingUntil(ctx);
+      ctx.clear(ledgerKeyOf(id));
+      if (until !== null) setMissing(ctx, Math.max(until, endedAt));
+    },
+
+    reset: async (
+      ctx: ObjectContext,
+      { missingUntil }: Pick<StoredLedger, "missingUntil">,
+    ): Promise<void> => {
+      ctx.clearAll();
+      setMissing(ctx, missingUntil);
+    },
+
+    read: wholeReader(sdk, async (ctx: ObjectSharedContext): Promise<StoredLedger> => {
+      const entries = await readPrefix<LedgerRecord>(sdk, ctx, ENTRY_PREFIX);
+      return { entries, missingUntil: await missingUntil(ctx) };
+    }),
+  };
+}
+
+async function missingUntil(ctx: ObjectSharedContext): Promise<number | null> {
+  const known = await ctx.get<{ readonly until: number | null }>(MISSING_KEY);
+  return known === null ? 0 : known.until;
+}
+
+function setMissing(ctx: ObjectContext, until: number | null): void {
+  ctx.set(MISSING_KEY, { until });
+}
+
+function ledgerKeyOf(id: string): string {
+  return `${ENTRY_PREFIX}${id}`;
 }

@@ -1,7 +1,7 @@
 import type { Context, ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Inquiry, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import { newId } from "../../sessions/ids.ts";
-import type { RestateSdk } from "../connection/sdk.ts";
+import type { RestateSdk } from "../connection/worker.ts";
 import { callObject, type ObjectHandlers, REFUSED } from "../objects/handlers.ts";
 import {
   confirmationObject,

@@ -17,8 +17,13 @@ import { Attempts } from "../calls/attempts.ts";
 import type { CallProcess } from "../calls/durable-call.ts";
 import { Ingress, type IngressCall } from "../connection/ingress.ts";
 import { RegistrationWatch, register } from "../connection/registration.ts";
-import { loadSdk, type RestateSdk } from "../connection/sdk.ts";
-import { openWorker, type RestateService, type RestateWorker } from "../connection/worker.ts";
+import {
+  loadSdk,
+  openWorker,
+  type RestateSdk,
+  type RestateService,
+  type RestateWorker,
+} from "../connection/worker.ts";
 import { canBeInKey, type ObjectAddress, type StorePlace, sessionObject } from "../objects/object-keys.ts";
 import {
   PROGRAM_INDEX_OBJECT,

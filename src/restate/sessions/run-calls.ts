@@ -2,7 +2,7 @@ import type { RestatePromise } from "@restatedev/restate-sdk";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { receiveCall, type ToolCall } from "../../engine/call.ts";
 import { cancelledExecution, interruptedExecution } from "../../sessions/calls/ended-calls.ts";
-import type { RestateSdk } from "../connection/sdk.ts";
+import type { RestateSdk } from "../connection/worker.ts";
 
 /** How many calls of a tool may run at once, for tools that have such a limit. */
 export type ToolPlaces = Readonly<Record<string, number>>;

@@ -13,7 +13,7 @@ import type { DurableCall, DurableMessage, MessagePlace } from "../../sessions/d
 import type { MessageRecord, SessionRecord } from "../../sessions/store/store.ts";
 import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
 import { storedKeyOf } from "../connection/ingress.ts";
-import type { RestateSdk } from "../connection/sdk.ts";
+import type { RestateSdk } from "../connection/worker.ts";
 import { callObject, type ObjectHandlers, readValues } from "../objects/handlers.ts";
 import { confirmationObject, type StorePlace, sessionObject } from "../objects/object-keys.ts";
 import { storeMessage } from "../objects/session/message-handlers.ts";
@@ -32,7 +32,7 @@ import {
   type StoredTurn,
   turnKey,
 } from "../objects/session/session-state.ts";
-import { withinMessage } from "../store/too-long.ts";
+import { withinMessage } from "../store/store-client.ts";
 import { openConfirmationsObject } from "./open-confirmations.ts";
 import { runCalls, type ToolPlaces } from "./run-calls.ts";
 

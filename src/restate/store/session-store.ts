@@ -22,8 +22,6 @@ import {
 } from "../../sessions/store/store.ts";
 import { RestateHandlerError } from "../connection/restate-error.ts";
 import { TOO_MANY } from "../objects/handlers.ts";
-import type { IndexedSession } from "../objects/index-handlers.ts";
-import type { StoredLedger } from "../objects/ledger-handlers.ts";
 import {
   approvalsObject,
   canBeInKey,
@@ -35,10 +33,17 @@ import {
   type StorePlace,
   sessionObject,
 } from "../objects/object-keys.ts";
+import type { IndexedSession, StoredLedger } from "../objects/services.ts";
 import type { CallOfSession } from "../objects/session/call-handlers.ts";
 import type { WaitingInSession } from "../objects/session/session-handlers.ts";
-import { DEFAULT_TIMEOUT_MS, mapSome, type RestateStoreOptions, StoreClient } from "./store-client.ts";
-import { isTooLong, tooLongExecution } from "./too-long.ts";
+import {
+  DEFAULT_TIMEOUT_MS,
+  isTooLong,
+  mapSome,
+  type RestateStoreOptions,
+  StoreClient,
+  tooLongExecution,
+} from "./store-client.ts";
 
 /** Stores the calls of ledgers on Restate. */
 class RestateLedgerTable implements LedgerTable {

@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import { readableError } from "./sqlite/readable-error.ts";
+import { readableError } from "./sqlite/statements.ts";
 import type { CallTable } from "./store.ts";
 
 /** The end of a call that is not in the store yet. */

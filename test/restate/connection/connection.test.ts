@@ -2,8 +2,7 @@ import type { Context, ObjectContext, Serde } from "@restatedev/restate-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Ingress, storedKeyOf } from "../../../src/restate/connection/ingress.ts";
 import { RegistrationWatch, register } from "../../../src/restate/connection/registration.ts";
-import { loadSdk } from "../../../src/restate/connection/sdk.ts";
-import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
+import { loadSdk, openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { type RestateNodes, startRestate } from "../restate-nodes.ts";
 
 let restate: RestateNodes;

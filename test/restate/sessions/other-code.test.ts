@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { register } from "../../../src/restate/connection/registration.ts";
-import { loadSdk } from "../../../src/restate/connection/sdk.ts";
-import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
+import { loadSdk, openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { hostTool } from "../../engine/helpers.ts";
 import { freePorts } from "../free-ports.ts";
 import { type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";

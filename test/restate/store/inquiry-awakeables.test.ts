@@ -1,7 +1,7 @@
 import type { Context } from "@restatedev/restate-sdk";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import type { RestateService } from "../../../src/restate/connection/worker.ts";
+import { loadSdk } from "../../../src/restate/connection/worker.ts";
 import { callObject } from "../../../src/restate/objects/handlers.ts";
 import { sessionObject } from "../../../src/restate/objects/object-keys.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";

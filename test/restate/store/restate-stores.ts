@@ -1,7 +1,6 @@
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
 import { register } from "../../../src/restate/connection/registration.ts";
-import { loadSdk } from "../../../src/restate/connection/sdk.ts";
-import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
+import { loadSdk, openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { defineObject, storeServices } from "../../../src/restate/objects/services.ts";
 import {
   OPEN_INQUIRIES_OBJECT,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NOTHING_RAN, type ToolExecution } from "../../../src/engine/call/execution.ts";
-import { withinMessage } from "../../../src/restate/store/too-long.ts";
+import { withinMessage } from "../../../src/restate/store/store-client.ts";
 
 /** How many bytes a message of Restate can have. */
 const MOST = 32 * 1024 * 1024;

@@ -3,7 +3,7 @@ import type { ToolExecution } from "../../../engine/call/execution.ts";
 import type { SharedCount } from "../../../sessions/quotas.ts";
 import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
 import type { Claim, MessageCallRecord } from "../../../sessions/store/store.ts";
-import type { RestateSdk } from "../../connection/sdk.ts";
+import type { RestateSdk } from "../../connection/worker.ts";
 import { type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
 import {
   COUNTS_KEY,

@@ -4,7 +4,7 @@ import {
   type MessageRecord,
   type SessionRecord,
 } from "../../../sessions/store/store.ts";
-import type { RestateSdk } from "../../connection/sdk.ts";
+import type { RestateSdk } from "../../connection/worker.ts";
 import { callObject, type ObjectHandlers, reader, readPrefix, readValues, refusal } from "../handlers.ts";
 import { confirmationObject, type StorePlace } from "../object-keys.ts";
 import {

@@ -6,7 +6,7 @@ import {
   confirmationInForce,
   type Inquiry,
 } from "../../../sessions/confirmations/confirmation.ts";
-import type { RestateSdk } from "../../connection/sdk.ts";
+import type { RestateSdk } from "../../connection/worker.ts";
 import { callObject, type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
 import { approvalsObject, confirmationObject, type StorePlace } from "../object-keys.ts";
 import {

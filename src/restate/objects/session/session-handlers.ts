@@ -1,6 +1,6 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { MessageRecord, SessionRecord } from "../../../sessions/store/store.ts";
-import type { RestateSdk } from "../../connection/sdk.ts";
+import type { RestateSdk } from "../../connection/worker.ts";
 import {
   callObject,
   type ObjectHandlers,

@@ -3,7 +3,7 @@ import { databaseFiles, guardFiles } from "../../../base/guarded-files.ts";
 import { databasePath } from "../../../base/open-file-place.ts";
 import { createPrivateFile, newerFormatText } from "../../../base/own-files.ts";
 import { SessionStoreError } from "../../session-errors.ts";
-import { readableError } from "./readable-error.ts";
+import { readableError } from "./statements.ts";
 
 /** Marks a file as a store of sessions: the bytes of `Sgss`. */
 const APPLICATION_ID = 0x53_67_73_73;
