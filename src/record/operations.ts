@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { MaybePromise } from "../base/promises.ts";
+import {
+  type Backend,
+  type Check,
+  checkOf,
+  type Entry,
+  type Key,
+  type OwnedRange,
+  RecordError,
+  type Write,
+} from "./backend.ts";
+
+/**
+ * What is done with a backend, step by step: it yields what it has to wait for, and gets the value. Written so, the same operation
+ * runs without a promise on a backend that returns none.
+ */
+export type Operation<Result> = Generator<MaybePromise<unknown>, Result, unknown>;
+
+/** Waits for a value. */
+export function* wait<Value>(value: MaybePromise<Value>): Generator<MaybePromise<unknown>, Value, unknown> {
+  return (value instanceof Promise ? yield value : value) as Value;
+}
+
+/** Runs an operation. Returns a promise only if there is something to wait for. */
+export function run<Result>(operation: Operation<Result>): MaybePromise<Result> {
+  const step = operation.next();
+  return step.done === true ? step.value : runLater(operation, step.value);
+}
+
+async function runLater<Result>(operation: Operation<Result>, first: MaybePromise<unknown>): Promise<Result> {
+  for (let waited = first; ; ) {
+    let step: IteratorResult<MaybePromise<unknown>, Result>;
+    try {
+      const value = await waited;
+      step = operation.next(value);
+    } catch (error) {
+      step = operation.throw(error);
+    }
+    if (step.done === true) return step.value;
+    waited = step.value;
+  }
+}
+
+/** Reads entries, and gathers what is to be written if they are still the same then. */
+export class Transaction {
+  readonly #backend: Backend;
+  readonly #checks: Check[] = [];
+  readonly #writes: Write[] = [];
+
+  constructor(backend: Backend) {
+    this.#backend = backend;
+  }
+
+  /** Returns the entry of a key. Nothing is written if it has changed until then. */
+  *entry<Value>(key: Key): Operation<Entry<Value> | undefined> {
+    const [entries = []] = yield* this.entries<Value>({ key });
+    return entries[0];
+  }
+
+  *get<Value>(key: Key): Operation<Value | undefined> {
+    return (yield* this.entry<Value>(key))?.value;
+  }
+
+  /** Returns the entries of ranges. Nothing is written if one of them has changed until then. */
+  *entries<Value>(...ranges: readonly OwnedRange[]): Operation<readonly (readonly Entry<Value>[])[]> {
+    const read = yield* wait(this.#backend.read(ranges));
+    for (const [index, range] of ranges.entries()) this.#checks.push(checkOf(range, read[index] ?? []));
+    return read as readonly (readonly Entry<Value>[])[];
+  }
+
+  put(key: Key, value: unknown): void {
+    this.#writes.push({ key, value });
+  }
+
+  remove(key: Key): void {
+    this.#writes.push({ key, remove: true });
+  }
+
+  removeBelow(below: Key): void {
+    this.#writes.push({ below, remove: true });
+  }
+
+  /** Writes what was gathered. Returns `false`, and has written nothing, if something that was read has changed. */
+  *commit(): Operation<boolean> {
+    if (this.#writes.length === 0) return true;
+    const failed = yield* wait(this.#backend.apply({ checks: this.#checks, writes: this.#writes }));
+    return failed === undefined;
+  }
+}
+
+/** How often an operation is tried when others change what it has read. */
+const MAX_TRIES = 100;
+/** The longest pause before it is tried again, in ms. */
+const MAX_PAUSE_MS = 50;
+
+/**
+ * Runs an operation that reads and writes as if nothing else happened meanwhile: if what it has read was changed, it runs again.
+ *
+ * @param body Must have no other effect than through its transaction.
+ * @throws {RecordError} also as a rejection.
+ */
+export function transact<Result>(
+  backend: Backend,
+  body: (transaction: Transaction) => Operation<Result>,
+): MaybePromise<Result> {
+  return run(attempts(backend, body));
+}
+
+function* attempts<Result>(
+  backend: Backend,
+  body: (transaction: Transaction) => Operation<Result>,
+): Operation<Result> {
+  for (let tried = 0; tried < MAX_TRIES; tried++) {
+    const transaction = new Transaction(backend);
+    const result = yield* body(transaction);
+    if (yield* transaction.commit()) return result;
+    if (tried > 1) yield sleep(Math.random() * Math.min(2 ** tried, MAX_PAUSE_MS));
+  }
+  throw new RecordError("other processes change the same entries all the time: try again later");
+}

@@ -1,0 +1,99 @@
+import type { Sql } from "postgres";
+import { RecordError } from "./backend.ts";
+
+/** How a database of PostgreSQL is reached. */
+export interface PostgresOptions {
+  /** Such as `postgres://user:password@host:5432/database?sslmode=verify-full`. */
+  readonly url: string;
+  /** The schema that has the tables: small letters, digits and `_`. It is created if it does not exist. Default: `sandgate`. */
+  readonly schema?: string;
+  /** After how many ms without a sign of it a process is missing from {@link Backend.members}. Default: 10,000. */
+  readonly leaseMs?: number;
+}
+
+const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/**
+ * Checks options.
+ *
+ * @throws {TypeError} if one is invalid.
+ */
+export function checkPostgresOptions({
+  url,
+  schema = "sandgate",
+  leaseMs = 10_000,
+}: PostgresOptions): Required<PostgresOptions> {
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) {
+    // It may have a password.
+    throw new TypeError("the URL of PostgreSQL must begin with postgres://");
+  }
+  if (!SCHEMA.test(schema)) {
+    throw new TypeError(
+      "the schema of PostgreSQL must have 1 to 63 small letters, digits and _, and begin with no digit",
+    );
+  }
+  if (!Number.isSafeInteger(leaseMs) || leaseMs < 500 || leaseMs > 600_000) {
+    throw new TypeError("leaseMs must be 500 to 600,000 milliseconds");
+  }
+  return { url, schema, leaseMs };
+}
+
+/** Returns what opens connections, at most so many at once. They are opened when they are used, and again when they were lost. */
+export async function connector(url: string): Promise<(max: number) => Sql> {
+  const postgres = await loadPostgres();
+  const { hostname = "", searchParams } = URL.parse(url) ?? {};
+  const isOutside = hostname !== "" && !LOOPBACK.test(hostname);
+  return (max) =>
+    postgres(url, {
+      max,
+      // Without it, anyone on the way could read the arguments of calls.
+      ...(isOutside && searchParams?.has("sslmode") !== true && { ssl: "verify-full" as const }),
+      fetch_types: false,
+      connect_timeout: 10,
+      backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 1),
+      onnotice: () => {},
+      connection: { application_name: "sandgate", default_transaction_isolation: "read committed" },
+    });
+}
+
+async function loadPostgres(): Promise<typeof import("postgres")> {
+  try {
+    const { default: postgres } = (await import("postgres")) as unknown as {
+      default: typeof import("postgres");
+    };
+    return postgres;
+  } catch (cause) {
+    throw new RecordError("PostgreSQL needs the package 'postgres': npm install postgres", { cause });
+  }
+}
+
+export function codeOf(error: unknown): unknown {
+  return (error as { readonly code?: unknown } | undefined)?.code;
+}
+
+/** SQLSTATEs of a statement, which has had no effect; not those of a connection or a server that ends. */
+export function isOfStatement(error: unknown): boolean {
+  if (error instanceof RecordError) return true;
+  const code = codeOf(error);
+  return error instanceof Error && error.name === "PostgresError" && !/^(?:08|57P|53300)/.test(String(code));
+}
+
+/** Errors of a connection that was never there, so that nothing was sent. */
+export function isOfConnecting(error: unknown): boolean {
+  const code = String(codeOf(error));
+  return /^(?:ECONNREFUSED|ENOENT|ENOTFOUND|EAI_AGAIN|CONNECT_TIMEOUT|57P03|53300)$/.test(code);
+}
+
+export function failureOf(error: unknown): RecordError {
+  if (error instanceof RecordError) return error;
+  return new RecordError(`PostgreSQL failed: ${textOf(error)}`, { cause: error });
+}
+
+/** What operators read of an error: never the statement or its values. */
+export function textOf(error: unknown): string {
+  const code = codeOf(error);
+  const text = error instanceof Error ? error.message : String(error);
+  return code === undefined || text.includes(String(code)) ? text : `${text} (${String(code)})`;
+}
