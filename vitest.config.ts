@@ -22,6 +22,8 @@ const REST = named([
   "restate/programs/*",
   "restate/sessions/*",
   "restate/store/{inquiry-awakeables,principals,session-store}",
+  // PostgreSQL
+  "record/postgres/*",
   // QEMU
   "docs/tools/microvm",
   "sandboxes/closing",
@@ -75,6 +77,7 @@ const REST = named([
 const BOTH = named([
   "contract/contract",
   "programs/stores/contract",
+  "record/contract",
   "sessions/confirmations/broker",
   "sessions/store/{contract,interleavings.property}",
 ]);
