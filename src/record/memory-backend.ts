@@ -14,8 +14,8 @@ export class MemorySpace {
   readonly entries: Map<string, Entry> = new Map();
   readonly listeners: Set<readonly [bounds: Bounds, onChange: () => void]> = new Set();
   readonly members: Set<string> = new Set();
-  /** The keys in order; `undefined` if they have to be sorted again. */
-  #sorted: string[] | undefined = [];
+  /** The keys in order. */
+  readonly #sorted: string[] = [];
   #version = 0;
   #members = 0;
 
@@ -28,20 +28,17 @@ export class MemorySpace {
   put(key: string, value: unknown): void {
     const version = ++this.#version;
     const created = this.entries.get(key)?.created;
-    if (created === undefined) this.#sorted = undefined;
+    if (created === undefined) this.#sorted.splice(firstIndex(this.#sorted, key), 0, key);
     this.entries.set(key, { value, version, created: created ?? version });
   }
 
   remove(key: string): void {
-    if (this.entries.delete(key)) this.#sorted = undefined;
+    if (this.entries.delete(key)) this.#sorted.splice(firstIndex(this.#sorted, key), 1);
   }
 
   /** Returns the keys within bounds, in order. */
   keys({ from, to }: Bounds): readonly string[] {
-    this.#sorted ??= [...this.entries.keys()].sort();
-    const sorted = this.#sorted;
-    const first = firstIndex(sorted, from);
-    return sorted.slice(first, firstIndex(sorted, to));
+    return this.#sorted.slice(firstIndex(this.#sorted, from), firstIndex(this.#sorted, to));
   }
 
   read(range: Range): readonly Entry[] {

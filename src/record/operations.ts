@@ -7,6 +7,7 @@ import {
   type Entry,
   type Key,
   type OwnedRange,
+  type Range,
   RecordError,
   type Write,
 } from "./backend.ts";
@@ -118,4 +119,80 @@ function* attempts<Result>(
     if (tried > 1) yield sleep(Math.random() * Math.min(2 ** tried, MAX_PAUSE_MS));
   }
   throw new RecordError("other processes change the same entries all the time: try again later");
+}
+
+/** Runs the operations of a store on a backend. */
+export class Operations {
+  readonly backend: Backend;
+  readonly #failureOf: (error: RecordError) => Error;
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  /** @param failureOf Returns the store's own error for one of the backend. */
+  constructor(backend: Backend, failureOf: (error: RecordError) => Error) {
+    this.backend = backend;
+    this.#failureOf = failureOf;
+  }
+
+  /** Writes something whatever there was before. */
+  apply(...writes: readonly Write[]): MaybePromise<void> {
+    return this.#typed(() => this.backend.apply({ checks: [], writes }) as MaybePromise<undefined>);
+  }
+
+  /** Runs an operation that writes, as if nothing else happened meanwhile. */
+  write<Result>(body: (transaction: Transaction) => Operation<Result>): MaybePromise<Result> {
+    return this.#typed(() => transact(this.backend, body));
+  }
+
+  /** The same, after those of this process with the same key: they would change what the others have read. */
+  writeInOrder<Result>(
+    key: string,
+    body: (transaction: Transaction) => Operation<Result>,
+  ): MaybePromise<Result> {
+    const before = this.#last.get(key);
+    const result = before === undefined ? this.write(body) : before.then(() => this.write(body));
+    if (!(result instanceof Promise)) return result;
+    const settled = result.then(
+      () => {},
+      () => {},
+    );
+    this.#last.set(key, settled);
+    void settled.then(() => {
+      if (this.#last.get(key) === settled) this.#last.delete(key);
+    });
+    return result;
+  }
+
+  /** Reads ranges, and makes something of their entries. */
+  read<Result>(
+    ranges: readonly Range[],
+    // biome-ignore lint/suspicious/noExplicitAny: each caller knows what its ranges have.
+    make: (...entries: (readonly Entry<any>[])[]) => Result,
+  ): MaybePromise<Result> {
+    return this.#typed(() => {
+      const read = this.backend.read(ranges);
+      return read instanceof Promise ? read.then((entries) => make(...entries)) : make(...read);
+    });
+  }
+
+  /** Runs an operation that reads several times. */
+  readMore<Result>(operation: () => Operation<Result>): MaybePromise<Result> {
+    return this.#typed(() => run(operation()));
+  }
+
+  #typed<Result>(action: () => MaybePromise<Result>): MaybePromise<Result> {
+    const fail = (thrown: unknown): never => {
+      throw thrown instanceof RecordError ? this.#failureOf(thrown) : thrown;
+    };
+    try {
+      const result = action();
+      return result instanceof Promise ? result.catch(fail) : result;
+    } catch (thrown) {
+      return fail(thrown);
+    }
+  }
+}
+
+/** Sorts entries in the order in which they were added. */
+export function inOrder<Value>(entries: readonly Entry<Value>[]): readonly Value[] {
+  return [...entries].sort((one, other) => one.created - other.created).map(({ value }) => value);
 }

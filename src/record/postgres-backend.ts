@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
+import { freezeJson, type JsonValue } from "../json/value.ts";
 import {
   type Backend,
   type Batch,
@@ -374,7 +375,7 @@ function isIn(scope: string, range: Range): boolean {
 
 function jsonOf(text: unknown): unknown {
   try {
-    return JSON.parse(text as string);
+    return freezeJson(JSON.parse(text as string) as JsonValue);
   } catch (cause) {
     throw new RecordError("PostgreSQL has a value that is not JSON", { cause });
   }

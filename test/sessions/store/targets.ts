@@ -2,10 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
+import { MemoryBackend, MemorySpace } from "../../../src/record/memory-backend.ts";
+import { PostgresBackend } from "../../../src/record/postgres-backend.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import { RecordedSessionStore } from "../../../src/sessions/store/recorded-store.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
+import { NO_POSTGRES, type PostgresServer, startPostgres } from "../../record/postgres-server.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 import { targetsOfTier } from "../../tier.ts";
 
@@ -29,7 +33,9 @@ export interface StorePlace extends AsyncDisposable {
 /** Returns the kinds of stores of this tier, for the tests of one file: these share a node of Restate, and each place has a prefix of its own. */
 export function storeTargets(): readonly StoreTarget[] {
   let restate: Promise<RestateStores> | undefined;
+  let postgres: Promise<PostgresServer> | undefined;
   afterAll(async () => (await restate)?.[Symbol.asyncDispose]());
+  afterAll(async () => (await postgres)?.[Symbol.asyncDispose]());
   const targets: readonly StoreTarget[] = [
     {
       name: "in memory",
@@ -55,6 +61,39 @@ export function storeTargets(): readonly StoreTarget[] {
       },
     },
     {
+      name: "over entries in memory",
+      open: async () => {
+        const space = new MemorySpace();
+        const store = async () => new RecordedSessionStore(new MemoryBackend(space));
+        return {
+          store,
+          reopen: async (opened) => {
+            await opened.close();
+            return store();
+          },
+          [Symbol.asyncDispose]: async () => {},
+        };
+      },
+    },
+    {
+      name: "on PostgreSQL",
+      runs: 15,
+      open: async () => {
+        postgres ??= startPostgres();
+        const { url, newSchema } = await postgres;
+        const schema = newSchema();
+        const store = async () => new RecordedSessionStore(await PostgresBackend.open({ url, schema }));
+        return {
+          store,
+          reopen: async (opened) => {
+            await opened.close();
+            return store();
+          },
+          [Symbol.asyncDispose]: async () => {},
+        };
+      },
+    },
+    {
       name: "on Restate",
       runs: 15,
       open: async () => {
@@ -72,5 +111,8 @@ export function storeTargets(): readonly StoreTarget[] {
       },
     },
   ];
-  return targetsOfTier(targets, ({ name }) => name === "on Restate");
+  const isThere = ({ name }: StoreTarget): boolean => name !== "on PostgreSQL" || NO_POSTGRES === undefined;
+  return targetsOfTier(targets, ({ name }) => name === "on Restate" || name === "on PostgreSQL").filter(
+    isThere,
+  );
 }

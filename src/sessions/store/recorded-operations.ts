@@ -1,0 +1,258 @@
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { Key } from "../../record/backend.ts";
+import type { Operation, Transaction } from "../../record/operations.ts";
+import {
+  type ConfirmationRecord,
+  confirmationInForce,
+  type Inquiry,
+  isBelow,
+  type Resolution,
+} from "../confirmations/confirmation.ts";
+import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
+import type { CallIdentity } from "./call-identity.ts";
+import { MAX_FORGOTTEN_TURNS, type MessageRecord, type SessionRecord } from "./store.ts";
+
+/** Under `call/SESSION/TURN/MESSAGE/CALL`: how far a call has come; nested ones only if they were counted. */
+export interface CallState {
+  readonly callId: string;
+  /** Of the first who named the call. */
+  readonly digest: string;
+  readonly isCounted?: true;
+  readonly isClaimed?: true;
+  /** Set with `isClaimed` if the call may be run again after its process was lost. */
+  readonly isRepeatable?: boolean;
+  /** People are no longer asked about the calls that its tool makes. */
+  readonly asksNobody?: true;
+  /** Its execution is under `execution/SESSION/TURN/MESSAGE/CALL`. */
+  readonly isEnded?: true;
+}
+
+export interface RecordedExecution {
+  readonly callId: string;
+  readonly execution: ToolExecution;
+}
+
+/** Under `unfinished/SESSION/TURN/MESSAGE`, from when a message with calls is added until someone finds that all have ended. */
+export interface UnfinishedMessage {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly messageId: string;
+  /** How it runs on one of several servers. */
+  readonly run?: unknown;
+}
+
+/** A message that is to be added. */
+export interface NewMessage {
+  readonly message: MessageRecord;
+  /** How it runs on one of several servers. Default: the process that restores the sessions decides. */
+  readonly run?: unknown;
+  /** Whether it is refused if its turn was forgotten. Default: `false`. */
+  readonly refusesForgotten?: boolean;
+}
+
+/** The most open sessions of one principal, of all processes; those without a principal share this number. */
+const MAX_SESSIONS = 1_000;
+
+/** What a session has besides its record. Its confirmations and approvals have tables of their own. */
+const TABLES_OF_SESSION = [
+  "turn",
+  "message",
+  "call",
+  "execution",
+  "unfinished",
+  "cancelled",
+  "count",
+  "forgotten",
+  "forgottenAt",
+  "asked",
+  "approvalOf",
+  "removedOf",
+] as const;
+
+/** The tables with what a turn has, by session and turn. */
+const TABLES_OF_TURN = ["message", "call", "execution", "unfinished", "asked"] as const;
+
+/** Returns `false` if the id is in use. */
+export function* addSession(transaction: Transaction, record: SessionRecord): Operation<boolean> {
+  const { id, principal } = record;
+  const owner = principal?.id ?? "";
+  const [[known] = [], ofPrincipal = []] = yield* transaction.entries(
+    { key: ["session", id] },
+    { below: ["sessionOf", owner] },
+  );
+  if (known !== undefined) return false;
+  if (ofPrincipal.length >= MAX_SESSIONS) {
+    throw new TooManySessionsError("the principal has too many open sessions");
+  }
+  transaction.put(["session", id], record);
+  transaction.put(["sessionOf", owner, id], id);
+  return true;
+}
+
+export function* removeSession(transaction: Transaction, id: string): Operation<void> {
+  const [[session] = [], asked = [], approvals = [], removed = []] = yield* transaction.entries<unknown>(
+    { key: ["session", id] },
+    { below: ["asked", id] },
+    { below: ["approvalOf", id] },
+    { below: ["removedOf", id] },
+  );
+  if (session === undefined) return;
+  for (const { value } of asked) removeInquiry(transaction, value as string);
+  for (const { value } of approvals) transaction.remove(["approval", value as string]);
+  for (const { value } of removed) transaction.remove(["removed", value as string]);
+  for (const table of TABLES_OF_SESSION) transaction.removeBelow([table, id]);
+  transaction.remove(["forgottenAt", id]);
+  transaction.remove(["session", id]);
+  transaction.remove(["sessionOf", (session.value as SessionRecord).principal?.id ?? "", id]);
+}
+
+function removeInquiry(transaction: Transaction, id: string): void {
+  transaction.remove(["inquiry", id]);
+  transaction.remove(["open", "all", id]);
+}
+
+/** Returns the message that is known by this id; nothing if it is new. */
+export function* addMessage(
+  transaction: Transaction,
+  { message, run, refusesForgotten = false }: NewMessage,
+): Operation<MessageRecord | "forgotten" | undefined> {
+  const { sessionId, turnId, messageId } = message;
+  const [[session] = [], [known] = [], [turn] = [], [forgotten] = []] = yield* transaction.entries(
+    { key: ["session", sessionId] },
+    { key: ["message", sessionId, turnId, messageId] },
+    { key: ["turn", sessionId, turnId] },
+    { key: ["forgotten", sessionId, turnId] },
+  );
+  if (session === undefined) throw new SessionStoreError("the session is not in the store");
+  if (known !== undefined) return known.value as MessageRecord;
+  if (refusesForgotten && forgotten !== undefined && turn === undefined) return "forgotten";
+  transaction.put(["message", sessionId, turnId, messageId], message);
+  if (turn === undefined) transaction.put(["turn", sessionId, turnId], turnId);
+  const unfinished = { sessionId, turnId, messageId, ...(run !== undefined && { run }) };
+  transaction.put(["unfinished", sessionId, turnId, messageId], unfinished satisfies UnfinishedMessage);
+  return undefined;
+}
+
+/** Returns whether the turn had messages. */
+export function* removeTurn(transaction: Transaction, sessionId: string, turnId: string): Operation<boolean> {
+  const [[turn] = [], asked = [], messages = []] = yield* transaction.entries<unknown>(
+    { key: ["turn", sessionId, turnId] },
+    { below: ["asked", sessionId, turnId] },
+    { below: ["message", sessionId, turnId] },
+  );
+  for (const { value } of asked) removeInquiry(transaction, value as string);
+  if (turn === undefined && asked.length === 0) return false;
+  for (const table of TABLES_OF_TURN) transaction.removeBelow([table, sessionId, turnId]);
+  transaction.remove(["turn", sessionId, turnId]);
+  transaction.remove(["cancelled", sessionId, turnId]);
+  return messages.length > 0;
+}
+
+/** Remembers that a turn was there, and drops the oldest of those that are remembered if there are too many. */
+export function* forget(transaction: Transaction, sessionId: string, turnId: string): Operation<void> {
+  const count = (yield* transaction.get<number>(["forgottenAt", sessionId])) ?? 0;
+  const oldestKey: Key = ["forgottenAt", sessionId, String(count - MAX_FORGOTTEN_TURNS)];
+  const oldest = yield* transaction.get<string>(oldestKey);
+  if (oldest !== undefined) {
+    transaction.remove(oldestKey);
+    // It can have begun again, and been removed again later.
+    const number = yield* transaction.get<number>(["forgotten", sessionId, oldest]);
+    if (number === count - MAX_FORGOTTEN_TURNS) transaction.remove(["forgotten", sessionId, oldest]);
+  }
+  transaction.put(["forgottenAt", sessionId], count + 1);
+  transaction.put(["forgottenAt", sessionId, String(count)], turnId);
+  transaction.put(["forgotten", sessionId, turnId], count);
+}
+
+/** The outcome of a count: it was counted now or before, or a limit is exhausted. */
+export type CountedOnce = "counted" | "known" | "calls" | "tool";
+
+/** Counts a call, unless it was counted before, or that would exceed a limit. */
+export function* countWithin(
+  transaction: Transaction,
+  identity: CallIdentity,
+  tool: string,
+  { calls, callsOfTool }: { readonly calls: number; readonly callsOfTool: number },
+): Operation<CountedOnce> {
+  const { sessionId, turnId, messageId, callId, digest } = identity;
+  const key: Key = ["call", sessionId, turnId, messageId, callId];
+  const [[message] = [], [found] = [], counts = []] = yield* transaction.entries<unknown>(
+    { key: ["message", sessionId, turnId, messageId] },
+    { key },
+    { below: ["count", sessionId] },
+  );
+  if (message === undefined) throw new SessionStoreError("the message of the call is not in the store");
+  const state = (found?.value as CallState | undefined) ?? { callId, digest };
+  if (state.isCounted) return "known";
+  const counted = new Map(counts.map(({ value }) => value as readonly [string, number]));
+  const ofTool = counted.get(tool) ?? 0;
+  if ([...counted.values()].reduce((sum, count) => sum + count, 0) >= calls) return "calls";
+  if (ofTool >= callsOfTool) return "tool";
+  transaction.put(key, { ...state, isCounted: true });
+  transaction.put(["count", sessionId, tool], [tool, ofTool + 1]);
+  return "counted";
+}
+
+/** Adds a confirmation, unless one is in force: see `InquiryTable`. */
+export function* addInquiry(
+  transaction: Transaction,
+  inquiry: Inquiry,
+): Operation<ConfirmationRecord | undefined> {
+  const { id, sessionId, turnId, messageId = "", callId, parent } = inquiry;
+  const about: Key = ["asked", sessionId, turnId, messageId, callId];
+  const [[known] = [], [session] = [], asked = []] = yield* transaction.entries<unknown>(
+    { key: ["inquiry", id] },
+    { key: ["session", sessionId] },
+    { below: about },
+  );
+  if (known !== undefined) return known.value as ConfirmationRecord;
+  if (session === undefined) throw new SessionStoreError("the session is not in the store");
+  if (parent !== undefined) {
+    const [states = []] = yield* transaction.entries<CallState>({
+      below: ["call", sessionId, turnId, messageId],
+    });
+    const isOver = states.some(
+      ({ value }) =>
+        (value.isEnded || value.asksNobody) && isBelow(inquiry, { ...inquiry, callId: value.callId }),
+    );
+    if (isOver) return undefined;
+  }
+  const ids = [...asked]
+    .sort((one, other) => one.created - other.created)
+    .map(({ value }) => value as string);
+  const records: ConfirmationRecord[] = [];
+  for (const each of ids) {
+    const record = yield* transaction.get<ConfirmationRecord>(["inquiry", each]);
+    if (record !== undefined) records.push(record);
+  }
+  const standing = confirmationInForce(records, inquiry);
+  if (standing !== undefined) return standing;
+  const record: ConfirmationRecord = { inquiry };
+  transaction.put(["inquiry", id], record);
+  transaction.put([...about, id] as unknown as Key, id);
+  return record;
+}
+
+export function* resolveInquiry(
+  transaction: Transaction,
+  id: string,
+  resolution: Resolution,
+): Operation<Resolution | undefined> {
+  const known = yield* transaction.get<ConfirmationRecord>(["inquiry", id]);
+  if (known === undefined || known.resolution !== undefined) return known?.resolution;
+  transaction.put(["inquiry", id], { inquiry: known.inquiry, resolution } satisfies ConfirmationRecord);
+  transaction.remove(["open", "all", id]);
+  return resolution;
+}
+
+/** Whether a confirmation still waits although it is resolved: see `InquiryTable.pendingInquiries`. */
+export function isListedIfResolved({ callId, parent }: Inquiry, states: readonly CallState[]): boolean {
+  if (parent === undefined) {
+    const call = states.find((state) => state.callId === callId);
+    return call?.isClaimed !== true && call?.isEnded !== true;
+  }
+  return states.some(
+    (caller) =>
+      caller.isClaimed === true && caller.isEnded !== true && callId.startsWith(`${caller.callId}/`),
+  );
+}

@@ -1,0 +1,333 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { Backend, Entry, Key, Range } from "../../record/backend.ts";
+import { inOrder, type Operation, Operations, type Transaction, wait } from "../../record/operations.ts";
+import type { Approval, StoredApproval } from "../approvals.ts";
+import type { CallKey, ConfirmationRecord, Inquiry, Resolution } from "../confirmations/confirmation.ts";
+import { SessionStoreError } from "../session-errors.ts";
+import type { CallIdentity } from "./call-identity.ts";
+import { RecordedLedgerTable } from "./recorded-ledger.ts";
+import {
+  addInquiry,
+  addMessage,
+  addSession,
+  type CallState,
+  type CountedOnce,
+  countWithin,
+  forget,
+  isListedIfResolved,
+  type NewMessage,
+  type RecordedExecution,
+  removeSession,
+  removeTurn,
+  resolveInquiry,
+  type UnfinishedMessage,
+} from "./recorded-operations.ts";
+import type {
+  Claim,
+  LedgerTable,
+  MessageCallRecord,
+  MessageRecord,
+  SessionRecord,
+  SessionStore,
+} from "./store.ts";
+
+const NO_LIMITS = { calls: Number.POSITIVE_INFINITY, callsOfTool: Number.POSITIVE_INFINITY };
+
+/** A session store over a backend, which several processes can share. */
+export class RecordedSessionStore implements SessionStore {
+  readonly ledger: LedgerTable;
+  /** @internal */
+  readonly operations: Operations;
+
+  /** @param backend The store closes it. */
+  constructor(backend: Backend) {
+    this.operations = new Operations(
+      backend,
+      (cause) => new SessionStoreError(`the session store failed: ${cause.message}`, { cause }),
+    );
+    this.ledger = new RecordedLedgerTable(this.operations);
+  }
+
+  get problem(): string | undefined {
+    return this.operations.backend.problem;
+  }
+
+  /** @throws {TooManySessionsError} also as a rejection, if the principal has 1,000 open sessions, of all processes. */
+  addSession(record: SessionRecord): MaybePromise<boolean> {
+    const owner = `sessions of ${record.principal?.id ?? ""}`;
+    return this.operations.writeInOrder(owner, (transaction) => addSession(transaction, record));
+  }
+
+  setMode(sessionId: string, mode: string): MaybePromise<void> {
+    return this.operations.write(function* (transaction) {
+      const record = yield* transaction.get<SessionRecord>(["session", sessionId]);
+      if (record !== undefined) transaction.put(["session", sessionId], { ...record, mode });
+    });
+  }
+
+  removeSession(sessionId: string): MaybePromise<void> {
+    return this.operations.writeInOrder(sessionId, (transaction) => removeSession(transaction, sessionId));
+  }
+
+  sessions(): MaybePromise<readonly SessionRecord[]> {
+    return this.operations.read([{ below: ["session"] }], (found = []) => inOrder<SessionRecord>(found));
+  }
+
+  /** Returns a session as it is now; `undefined` if it is unknown. */
+  session(id: string): MaybePromise<SessionRecord | undefined> {
+    return this.operations.read([{ key: ["session", id] }], ([found] = []) => found?.value);
+  }
+
+  addMessage(message: MessageRecord): MaybePromise<MessageRecord | undefined> {
+    return this.operations.write((transaction) => addMessage(transaction, { message })) as MaybePromise<
+      MessageRecord | undefined
+    >;
+  }
+
+  /** Adds a message with how it runs. Returns `"forgotten"` if it is refused because its turn was forgotten. */
+  acceptMessage(message: NewMessage): MaybePromise<MessageRecord | "forgotten" | undefined> {
+    return this.operations.writeInOrder(message.message.sessionId, (transaction) =>
+      addMessage(transaction, message),
+    );
+  }
+
+  messages(sessionId: string, turnId: string): MaybePromise<readonly MessageRecord[]> {
+    return this.operations.read([{ below: ["message", sessionId, turnId] }], (found = []) =>
+      inOrder<MessageRecord>(found),
+    );
+  }
+
+  turnIds(sessionId: string): MaybePromise<readonly string[]> {
+    return this.operations.read([{ below: ["turn", sessionId] }], (found = []) => inOrder<string>(found));
+  }
+
+  unfinishedMessages(): MaybePromise<readonly MessageRecord[]> {
+    const { backend } = this.operations;
+    return this.operations.readMore(function* () {
+      const [listed = []] = (yield* wait(
+        backend.read([{ below: ["unfinished"] }]),
+      )) as Entry<UnfinishedMessage>[][];
+      const ranges = listed.flatMap(({ value: { sessionId, turnId, messageId } }): Range[] => [
+        { key: ["message", sessionId, turnId, messageId] },
+        { below: ["call", sessionId, turnId, messageId] },
+      ]);
+      const found = yield* wait(backend.read(ranges));
+      const unfinished = listed.flatMap((_, index) => {
+        const [message] = (found[2 * index] ?? []) as Entry<MessageRecord>[];
+        const states = (found[2 * index + 1] ?? []) as Entry<CallState>[];
+        const ended = new Set(states.flatMap(({ value }) => (value.isEnded ? [value.callId] : [])));
+        return message?.value.calls.some(({ id }) => !ended.has(id)) ? [message] : [];
+      });
+      return inOrder(unfinished);
+    });
+  }
+
+  removeTurn(sessionId: string, turnId: string): MaybePromise<void> {
+    return this.operations.writeInOrder(sessionId, function* (transaction) {
+      if (yield* removeTurn(transaction, sessionId, turnId)) yield* forget(transaction, sessionId, turnId);
+    });
+  }
+
+  isForgotten(sessionId: string, turnId: string): MaybePromise<boolean> {
+    return this.operations.read(
+      [{ key: ["forgotten", sessionId, turnId] }],
+      ([found] = []) => found !== undefined,
+    );
+  }
+
+  async count(identity: CallIdentity, toolName: string): Promise<boolean> {
+    return (await this.countOnce(identity, toolName, NO_LIMITS)) === "counted";
+  }
+
+  /** Counts a call, unless it was counted before, or that would exceed a limit of its session. */
+  countOnce(
+    identity: CallIdentity,
+    tool: string,
+    limits: { readonly calls: number; readonly callsOfTool: number },
+  ): MaybePromise<CountedOnce> {
+    return this.operations.writeInOrder(`counts of ${identity.sessionId}`, (transaction) =>
+      countWithin(transaction, identity, tool, limits),
+    );
+  }
+
+  isCounted(identity: CallIdentity): MaybePromise<boolean> {
+    return this.operations.read(
+      [{ key: callKey(identity) }],
+      ([found] = []) => found?.value.isCounted === true,
+    );
+  }
+
+  counts(sessionId: string): MaybePromise<ReadonlyMap<string, number>> {
+    return this.operations.read(
+      [{ below: ["count", sessionId] }],
+      (found = []) => new Map(inOrder<readonly [string, number]>(found)),
+    );
+  }
+
+  claim(identity: CallIdentity): MaybePromise<Claim> {
+    return this.operations.write(function* (transaction): Operation<Claim> {
+      const state = yield* stateOf(transaction, identity);
+      if (state.digest !== identity.digest) return { state: "conflict" };
+      if (state.isEnded) {
+        const ended = yield* transaction.get<RecordedExecution>(executionKey(identity));
+        return { state: "ended", execution: (ended as RecordedExecution).execution };
+      }
+      if (state.isClaimed) return { state: "begun" };
+      transaction.put(callKey(identity), { ...state, isClaimed: true });
+      return { state: "fresh" };
+    });
+  }
+
+  end(identity: CallIdentity, execution: ToolExecution): MaybePromise<void> {
+    const { sessionId, turnId, messageId, callId } = identity;
+    return this.operations.write(function* (transaction) {
+      const known = yield* transaction.get(["message", sessionId, turnId, messageId]);
+      if (known === undefined) return;
+      const state = yield* stateOf(transaction, identity);
+      if (state.isEnded) return;
+      transaction.put(callKey(identity), { ...state, isEnded: true });
+      transaction.put(executionKey(identity), { callId, execution } satisfies RecordedExecution);
+    });
+  }
+
+  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly MessageCallRecord[]> {
+    const ranges: readonly Range[] = [
+      { key: ["message", sessionId, turnId, messageId] },
+      { below: ["call", sessionId, turnId, messageId] },
+      { below: ["execution", sessionId, turnId, messageId] },
+    ];
+    return this.operations.read(ranges, ([message] = [], found = [], ended = []) => {
+      const states = new Map(found.map(({ value }: Entry<CallState>) => [value.callId, value]));
+      const executions = new Map(ended.map(({ value }: Entry<RecordedExecution>) => [value.callId, value]));
+      const { calls } = (message?.value ?? { calls: [] }) as Pick<MessageRecord, "calls">;
+      return calls.map(({ id: callId }): MessageCallRecord => {
+        const execution = executions.get(callId)?.execution;
+        if (execution !== undefined) return { callId, state: "ended", execution };
+        return { callId, state: states.get(callId)?.isClaimed ? "begun" : "not-begun" };
+      });
+    });
+  }
+
+  addInquiry(inquiry: Inquiry): MaybePromise<ConfirmationRecord | undefined> {
+    return this.operations.write((transaction) => addInquiry(transaction, inquiry));
+  }
+
+  resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined> {
+    return this.operations.write((transaction) => resolveInquiry(transaction, id, resolution));
+  }
+
+  inquiry(id: string): MaybePromise<ConfirmationRecord | undefined> {
+    return this.operations.read([{ key: ["inquiry", id] }], ([found] = []) => found?.value);
+  }
+
+  pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]> {
+    const { backend } = this.operations;
+    return this.operations.readMore(function* () {
+      const [found = []] = (yield* wait(
+        backend.read([{ below: ["inquiry"] }]),
+      )) as Entry<ConfirmationRecord>[][];
+      const ranges = found.map(({ value: { inquiry } }): Range => {
+        const { sessionId, turnId, messageId = "" } = inquiry;
+        return { below: ["call", sessionId, turnId, messageId] };
+      });
+      const states = (yield* wait(backend.read(ranges))) as Entry<CallState>[][];
+      const pending = found.filter(
+        ({ value: { inquiry, resolution } }, index) =>
+          resolution === undefined ||
+          isListedIfResolved(
+            inquiry,
+            (states[index] ?? []).map(({ value }) => value),
+          ),
+      );
+      return inOrder(pending);
+    });
+  }
+
+  /** Returns the confirmations about a call, in the order in which they were asked. */
+  inquiriesOf({
+    sessionId,
+    turnId,
+    messageId = "",
+    callId,
+  }: CallKey): MaybePromise<readonly ConfirmationRecord[]> {
+    const { backend } = this.operations;
+    return this.operations.readMore(function* () {
+      const [asked = []] = yield* wait(
+        backend.read([{ below: ["asked", sessionId, turnId, messageId, callId] }]),
+      );
+      const ids = inOrder(asked) as readonly string[];
+      const found = yield* wait(backend.read(ids.map((id): Range => ({ key: ["inquiry", id] }))));
+      return found.flatMap(([entry]) => (entry === undefined ? [] : [entry.value as ConfirmationRecord]));
+    });
+  }
+
+  addApproval(approval: Approval): MaybePromise<boolean> {
+    const { id, sessionId } = approval;
+    return this.operations.write(function* (transaction) {
+      if ((yield* transaction.get(["approval", id])) !== undefined) return true;
+      if ((yield* transaction.get(["removed", id])) !== undefined) return false;
+      if (approval.for !== "workspace") {
+        yield* requireSession(transaction, sessionId);
+        transaction.put(["approvalOf", sessionId, id], id);
+      }
+      transaction.put(["approval", id], { approval, used: 0 } satisfies StoredApproval);
+      return true;
+    });
+  }
+
+  approvals(): MaybePromise<readonly StoredApproval[]> {
+    return this.operations.read([{ below: ["approval"] }], (found = []) => inOrder<StoredApproval>(found));
+  }
+
+  useApproval(id: string): MaybePromise<boolean> {
+    return this.operations.write(function* (transaction) {
+      const stored = yield* transaction.get<StoredApproval>(["approval", id]);
+      if (stored === undefined || stored.used >= (stored.approval.calls ?? Number.POSITIVE_INFINITY))
+        return false;
+      transaction.put(["approval", id], { ...stored, used: stored.used + 1 });
+      return true;
+    });
+  }
+
+  removeApproval(id: string): MaybePromise<boolean> {
+    return this.operations.write(function* (transaction) {
+      const stored = yield* transaction.get<StoredApproval>(["approval", id]);
+      if (stored === undefined) return false;
+      const { sessionId } = stored.approval;
+      transaction.remove(["approval", id]);
+      transaction.remove(["approvalOf", sessionId, id]);
+      // A call that was not claimed yet when its process died adds it again.
+      if ((yield* transaction.get(["session", sessionId])) === undefined) return true;
+      transaction.put(["removed", id], sessionId);
+      transaction.put(["removedOf", sessionId, id], id);
+      return true;
+    });
+  }
+
+  close(): MaybePromise<void> {
+    return this.operations.backend.close();
+  }
+}
+
+/** Returns the state of a call of a known message. */
+function* stateOf(transaction: Transaction, identity: CallIdentity): Operation<CallState> {
+  const { sessionId, turnId, messageId, callId, digest } = identity;
+  const key: Key = ["message", sessionId, turnId, messageId];
+  const [[message] = [], [state] = []] = yield* transaction.entries({ key }, { key: callKey(identity) });
+  if (message === undefined) throw new SessionStoreError("the message of the call is not in the store");
+  return (state?.value as CallState | undefined) ?? { callId, digest };
+}
+
+function* requireSession(transaction: Transaction, id: string): Operation<void> {
+  const session = yield* transaction.get(["session", id]);
+  if (session === undefined) throw new SessionStoreError("the session is not in the store");
+}
+
+function callKey({ sessionId, turnId, messageId, callId }: Omit<CallIdentity, "digest">): Key {
+  return ["call", sessionId, turnId, messageId, callId];
+}
+
+function executionKey({ sessionId, turnId, messageId, callId }: CallIdentity): Key {
+  return ["execution", sessionId, turnId, messageId, callId];
+}
