@@ -1,11 +1,10 @@
 import { Writable } from "node:stream";
 import { ShownText, shown } from "../rendering/shown.ts";
 import type { Command, Invocation } from "./command.ts";
-import { bench, dispatch } from "./definitions/dispatch.ts";
+import { bench, dispatch, PROGRAM_COMMANDS } from "./definitions/dispatch.ts";
 import { JOURNAL_COMMANDS, why } from "./definitions/journal.ts";
 import { MCP_COMMANDS } from "./definitions/mcp.ts";
 import { POLICY_COMMANDS } from "./definitions/policy.ts";
-import { PROGRAM_COMMANDS } from "./definitions/programs.ts";
 import { check, completion, doctor, init, schema } from "./definitions/project.ts";
 import { confirm, console, serve, supervise } from "./definitions/serve.ts";
 import { TOOL_COMMANDS } from "./definitions/tool.ts";

@@ -204,7 +204,7 @@ export const why: Command = defineCommand({
     place: placeOf(options),
     selection: { ...selectionOf({ ...options, tool: undefined }, callId), callId },
   }),
-  run: async (options, terminal) => (await import("../commands/journal/why.ts")).why(options, terminal),
+  run: async (options, terminal) => (await import("../commands/journal/show.ts")).why(options, terminal),
 });
 
 type Given<Names extends string> = Readonly<Record<Names, string | undefined>>;
