@@ -1,8 +1,7 @@
 import { defineTool, type Tool } from "../engine/tool.ts";
 import { patchFile } from "./fs/edit-file.ts";
-import { listDirectory } from "./fs/list-directory.ts";
+import { listDirectory, writeFile } from "./fs/fs-tools.ts";
 import { readFile } from "./fs/read-file.ts";
-import { writeFile } from "./fs/write-file.ts";
 import { runCommand, type ShellOptions } from "./shell-tools.ts";
 import { grantedFiles, inputSchema, Writing } from "./tool-parts.ts";
 

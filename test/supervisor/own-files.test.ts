@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
-import { ownFiles } from "../../src/supervisor/own-files.ts";
+import { ownFiles } from "../../src/supervisor/supervisor.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "sandgate-own-")));
 afterAll(() => rmSync(root, { recursive: true }));

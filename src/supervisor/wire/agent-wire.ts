@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { BoundedLines } from "./bounded-lines.ts";
+import { BoundedLines } from "../agent-log.ts";
 import { type Answer, answerLine, MAX_LINE_BYTES, readLine, type WireCall } from "./messages.ts";
 
 /** The most bytes of answers that an agent has not read. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BoundedLines } from "../../../src/supervisor/wire/bounded-lines.ts";
+import { BoundedLines } from "../../../src/supervisor/agent-log.ts";
 
 /** Pushes chunks until one is refused. */
 function read(

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { bytesOf, IgnoreRules } from "../../../src/toolsets/files/ignore-rules.ts";
 import { Pace } from "../../../src/toolsets/files/pace.ts";
+import { bytesOf, IgnoreRules } from "../../../src/toolsets/files/walk.ts";
 
 async function verdict(rules: string, path: string): Promise<string | undefined> {
   const pace = new Pace(new AbortController().signal, 60_000);
