@@ -159,6 +159,10 @@ export class Journal implements CallJournal, AsyncDisposable {
     return this.#options.key?.verifier;
   }
 
+  get recordsSources(): boolean {
+    return this.#options.sources;
+  }
+
   begin(record: DispatchedRecord): undefined | Promise<void> {
     this.#requireHealth();
     const { canonical, sessionId, sideEffects } = record;

@@ -46,6 +46,7 @@ const NAMES: OptionNames<JournalOptions> = {
   anchors: true,
   peers: true,
   arguments: true,
+  sources: true,
   onNotice: true,
 };
 const PEER_NAMES: OptionNames<JournalPeers> = { directory: true, keys: true };
@@ -74,6 +75,11 @@ export interface JournalOptions {
    * and the records have only their digests. Default: `"redacted"`: the records have the arguments.
    */
   readonly arguments?: "redacted" | "sealed";
+  /**
+   * Whether the records of sessions' calls say where each argument came from, which `sandgate policy learn` needs. It is not
+   * possible with sealed arguments, whose names the records would show. Default: `false`.
+   */
+  readonly sources?: boolean;
   /** Receives what the operator has to know. Errors that it throws are ignored. Default: see `Journal.problem`. */
   readonly onNotice?: (notice: JournalNotice) => void;
 }
@@ -109,12 +115,18 @@ export function checkOptions(options: JournalOptions): CheckedOptions {
     anchors = [],
     peers,
     arguments: storage = "redacted",
+    sources = false,
     onNotice = () => {},
   } = options;
   if (typeof directory !== "string" || directory === "") throw new TypeError("directory must be a path");
   if (sync !== "group" && sync !== "none") throw new TypeError('sync must be "group" or "none"');
   if (storage !== "redacted" && storage !== "sealed")
     throw new TypeError('arguments must be "redacted" or "sealed"');
+  if (typeof sources !== "boolean") throw new TypeError("sources must be true or false");
+  if (sources && storage === "sealed")
+    throw new TypeError(
+      "sources cannot be recorded beside sealed arguments: they would show the arguments' names",
+    );
   if (!Number.isSafeInteger(maxBytes) || maxBytes < MIN_MAX_BYTES) {
     throw new TypeError(`maxBytes must be a whole number from ${MIN_MAX_BYTES} on`);
   }
@@ -127,6 +139,7 @@ export function checkOptions(options: JournalOptions): CheckedOptions {
     redaction: guardRedaction(redaction),
     maxBytes,
     arguments: storage,
+    sources,
     onNotice,
     key: signingKey,
     anchors: checkAnchors(anchors),

@@ -21,6 +21,10 @@ export class CanonicalJson {
     this.#value = value;
   }
 
+  get value(): JsonValue {
+    return this.#value;
+  }
+
   /** The value as canonical JSON (RFC 8785, JCS). */
   get text(): string {
     this.#text ??= canonicalText(this.#value);

@@ -83,12 +83,23 @@ export interface LookupField {
   readonly field: string;
 }
 
+/**
+ * Where a value came from, as far as a session knows: the user's words, fields of earlier results, one that outsiders can
+ * write (`"untrusted"`, unless the user said the value), or nowhere that is known.
+ */
+export type KnownSource = "user" | "untrusted" | readonly ToolField[];
+
+/** Where the texts and numbers of a call's arguments came from, by their JSON pointers. Those that are absent are unknown. */
+export type ArgumentSources = { readonly [pointer: string]: KnownSource };
+
 /** What a policy needs to be remembered of the results of a session's calls. */
 export interface TrackedFields {
   /** Where values may come from. */
   readonly sources: readonly FieldSource[];
   /** Fields whose values texts must not contain. */
   readonly contents: readonly ToolField[];
+  /** Fields that outsiders can write, for the records of where arguments came from. Default: none is known. */
+  readonly untrusted?: readonly ToolField[];
 }
 
 /** A text that is the same for equal fields only. */

@@ -100,6 +100,7 @@ export class ShadowPolicy implements RuntimePolicy {
     return {
       sources: all.flatMap(({ sources }) => sources),
       contents: all.flatMap(({ contents }) => contents),
+      untrusted: all.flatMap(({ untrusted = [] }) => untrusted),
     };
   }
 

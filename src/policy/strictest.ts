@@ -77,6 +77,7 @@ class StrictestPolicy implements RuntimePolicy {
     return {
       sources: all.flatMap(({ sources }) => sources),
       contents: all.flatMap(({ contents }) => contents),
+      untrusted: all.flatMap(({ untrusted = [] }) => untrusted),
     };
   }
 

@@ -1,8 +1,10 @@
 import { hash } from "node:crypto";
 import { isJsonObject, type JsonValue } from "../json/value.ts";
 import {
+  type ArgumentSources,
   type FieldSource,
   fieldKey,
+  type KnownSource,
   type ToolField,
   type TrackedFields,
   type ValueProvenance,
@@ -11,6 +13,7 @@ import {
 import { fieldValues, valuesAt } from "../policy/field-values.ts";
 import { MAX_REFERENCE_TEXT, referencesIn } from "../policy/references.ts";
 import { MAX_WORDS, standsWhole, UserWords } from "../policy/user-words.ts";
+import { fold, locatedIn, ResultOrigins } from "./result-origins.ts";
 
 /** The most values that a session remembers. From then on, it learns no more, and what it does not know is unclear. */
 export const MAX_VALUES = 50_000;
@@ -47,6 +50,8 @@ export class ProvenanceLedger implements ValueProvenance {
   /** Values of arguments without a known source, folded. */
   readonly #tainted = new ValueSet();
   readonly #most: number;
+  /** For records; `undefined` if they do not say where arguments came from. */
+  readonly #origins: ResultOrigins | undefined;
   #isWhole = true;
   /** Whether the session may have had calls before. */
   readonly #isLate: boolean;
@@ -59,16 +64,23 @@ export class ProvenanceLedger implements ValueProvenance {
    * @param tracked What the policy tracks now. What it did not track when a call ended is not known.
    * @param isLate Whether the session may have had calls before: those of an earlier process, or of before a policy used
    * the history. What they returned is not known. Default: it had none.
+   * @param recordsSources Whether {@link sourcesOf} is used, and every result learnt. Default: only what the policy tracks.
    * @param most How many values are learnt; 0 if no result can be a source. Default: {@link MAX_VALUES}.
    */
   constructor(
     tracked: () => TrackedFields | undefined,
-    { isLate = false, most = MAX_VALUES }: { readonly isLate?: boolean; readonly most?: number } = {},
+    {
+      isLate = false,
+      most = MAX_VALUES,
+      recordsSources = false,
+    }: { readonly isLate?: boolean; readonly most?: number; readonly recordsSources?: boolean } = {},
   ) {
     this.#tracked = tracked;
     this.#words = new ConversationWords(isLate);
     this.#isLate = isLate;
     this.#most = most;
+    // A tool may return what a call that is not known gave to it.
+    this.#origins = recordsSources && !isLate ? new ResultOrigins() : undefined;
   }
 
   /** Remembers what a user said. */
@@ -79,7 +91,7 @@ export class ProvenanceLedger implements ValueProvenance {
   /** Notes the arguments of a call that is about to run. */
   noteArguments(input: JsonValue): void {
     const { sources } = this.#tracked() ?? NOTHING;
-    if (sources.length === 0 || !this.#isWhole) return;
+    if ((sources.length === 0 && this.#origins === undefined) || !this.#isWhole) return;
     let length = 0;
     for (const value of [...leavesOf(input), ...namesOf(input)]) {
       length += typeof value === "string" ? value.length : 1;
@@ -90,7 +102,7 @@ export class ProvenanceLedger implements ValueProvenance {
 
   /** Learns the values of a call that succeeded. */
   observe({ toolName, arguments: input, output }: ObservedCall): void {
-    const { sources, contents } = this.#tracked() ?? NOTHING;
+    const { sources, contents, untrusted = [] } = this.#tracked() ?? NOTHING;
     for (const field of [...sources, ...contents]) {
       const key = fieldKey(field);
       if (!this.#fields.has(key)) this.#fields.set(key, !this.#called.has(toolOf(field)));
@@ -101,6 +113,18 @@ export class ProvenanceLedger implements ValueProvenance {
       if ("tool" in source || this.#isUsers(input)) this.#learn(source, output);
     }
     for (const field of contents) if (field.tool === toolName) this.#learnContent(field, output);
+    if (this.#isWhole)
+      this.#origins?.learn(toolName, output, untrusted, (value) => this.#tainted.has("value", fold(value)));
+  }
+
+  /** Returns where the texts and numbers of an input came from. */
+  sourcesOf(input: JsonValue): ArgumentSources {
+    const sources: Record<string, KnownSource> = {};
+    for (const { pointer, value } of locatedIn(input)) {
+      const source = this.#words.have(value) === true ? "user" : this.#origins?.find(value);
+      if (source !== undefined) sources[pointer] = source;
+    }
+    return sources;
   }
 
   isFrom(source: ValueSource, value: string | number): boolean | undefined {
@@ -171,7 +195,7 @@ export class ProvenanceLedger implements ValueProvenance {
     const isSaid = kind === "value" ? this.#words.have(value) : this.#words.haveReference(String(value));
     if (isSaid === true) return true;
     for (const values of this.#values.values()) if (values.has(kind, value)) return true;
-    return false;
+    return kind === "value" && this.#origins?.find(value) !== undefined;
   }
 
   #hasRoom(): boolean {
@@ -192,12 +216,6 @@ export class ProvenanceLedger implements ValueProvenance {
 
 function toolOf(field: FieldSource): string {
   return "tool" in field ? field.tool : field.lookup;
-}
-
-/** Normalises a value as a tool may have done when it stored it: a number is the same as its text. */
-function fold(value: string | number): string {
-  const text = String(value).normalize("NFKC").trim().toLowerCase();
-  return text !== "" && Number.isFinite(Number(text)) ? String(Number(text)) : text;
 }
 
 /** Yields the names of members in a value: a tool may return those of a map as values. */

@@ -277,11 +277,14 @@ export class Session extends SessionBase implements TurnSession {
 
   /** @internal */
   get provenance(): ProvenanceLedger | undefined {
-    if (this.policy.usesHistory !== true) return undefined;
+    const recordsSources = this.settings.context.journal?.recordsSources === true;
+    if (this.policy.usesHistory !== true && !recordsSources) return undefined;
     this.#provenance ??= new ProvenanceLedger(
       () => this.policy.trackedFields,
       // Which values calls in other processes gave to tools is not known here, so that no result can be a source.
-      this.durable === undefined ? { isLate: !this.#turns.isEmpty } : { isLate: true, most: 0 },
+      this.durable === undefined
+        ? { isLate: !this.#turns.isEmpty, recordsSources }
+        : { isLate: true, most: 0, recordsSources },
     );
     return this.#provenance;
   }

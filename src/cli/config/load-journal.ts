@@ -48,6 +48,10 @@ export const JOURNAL_SHAPE: CompiledShape = compileShape(
         { enum: ["redacted", "sealed"], message: "must be redacted or sealed" },
         "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted. Default: `redacted`.",
       ),
+      sources: described(
+        { type: "boolean" },
+        "Whether the records of sessions' calls say where each argument came from, which `sandgate policy learn` needs. Default: `false`.",
+      ),
     },
     ["directory"],
   ),

@@ -1,4 +1,5 @@
 import type { CanonicalJson } from "../../json/canonical.ts";
+import type { ArgumentSources } from "../../policy/call-history.ts";
 import type { KernelChange } from "../../policy/capability-kernel.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { LimitName } from "../../policy/grant/limits.ts";
@@ -43,6 +44,8 @@ export interface CallJournal {
    * recorded.
    */
   recordKernelChange?(change: KernelChange): void;
+  /** Whether sessions say in records where arguments came from. Default: they do not. */
+  readonly recordsSources?: boolean;
   /** Whether the engine waits for the records of every class. Default: not for `none` and `read`. */
   readonly awaitsEvery?: boolean;
   /** Why it cannot write now: an executor is not ready meanwhile. Default: it can. */
@@ -104,6 +107,8 @@ export interface DecidedRecord extends CallRecord {
   /** The version of the policy that decided, if it says so. */
   readonly policyRevision?: string;
   readonly confirmation?: Confirmation;
+  /** Where the arguments came from; absent if the journal does not ask for it, or the call is not one of a session. */
+  readonly sources?: ArgumentSources;
   /** A person's answer to the confirmation of the call. Absent if nobody answered. */
   readonly answer?: RecordedAnswer;
   readonly grant?: ExecutionGrant;

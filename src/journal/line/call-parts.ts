@@ -31,7 +31,7 @@ export function dispatchedParts(
   names: CallNames,
   shown: ShownArguments,
 ): RecordParts {
-  const { confirmation, decision, definitionDigest, grant, sideEffects } = record;
+  const { confirmation, decision, definitionDigest, grant, sideEffects, sources } = record;
   return {
     beforeAt: answerMember(record) + argumentMembers(shown),
     beforePrev:
@@ -40,7 +40,10 @@ export function dispatchedParts(
       messageMember(names) +
       origin(record),
     beforeSeq: principalMember(record) + ruleMember(record) + sealedMember(shown),
-    afterSeq: `"session":${quoted(names.session)},"sideEffects":"${sideEffects}",${call(names, "tool.call.dispatched")}`,
+    afterSeq:
+      `"session":${quoted(names.session)},"sideEffects":"${sideEffects}",` +
+      (sources === undefined ? "" : `"sources":${canonicalText(plain(sources))},`) +
+      call(names, "tool.call.dispatched"),
   };
 }
 

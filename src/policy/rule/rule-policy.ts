@@ -106,9 +106,14 @@ export class RulePolicy implements RuntimePolicy {
       rules.map((rule, index) => compileRule(rule, ruleName(rule, index), index, now)),
     );
     this.#default = otherwise === "deny" ? undefined : otherwise;
-    this.trackedFields = trackedFieldsOf(rules.flatMap(({ when }) => when ?? []));
+    const tracked = trackedFieldsOf(rules.flatMap(({ when }) => when ?? []));
+    const untrusted = (this.#options.untrusted ?? []).flatMap(({ tool, fields = [""] }) =>
+      fields.map((field) => ({ tool, field })),
+    );
+    this.trackedFields =
+      untrusted.length === 0 ? tracked : { ...(tracked ?? { sources: [], contents: [] }), untrusted };
     this.usesHistory =
-      this.trackedFields !== undefined ||
+      tracked !== undefined ||
       rules.some(({ asked, history }) => asked !== undefined || history !== undefined);
   }
 

@@ -50,7 +50,7 @@ export interface SessionCore {
   readonly redaction: Redaction;
   /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
   readonly trusted: Partial<ClassLevels> | undefined;
-  /** Where values came from; `undefined` if the policy does not use the history. */
+  /** Where values came from; `undefined` if neither the policy nor the journal depends on it. */
   readonly provenance: ProvenanceLedger | undefined;
   readonly lanes: Lanes;
   readonly ledger: LedgerScope;

@@ -3,6 +3,7 @@ import { isRepeatable } from "../../engine/call/idempotency.ts";
 import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { CallGates } from "../durable-runtime.ts";
+import type { ProvenanceLedger } from "../provenance.ts";
 import type { CallTable, Claim } from "../store/store.ts";
 import type { MessageCore, RestartableMessage } from "./core.ts";
 
@@ -153,6 +154,37 @@ export function gatedEvents(events: EventStream, gates: CallGates): EventStream 
     if (!gates.isAbandoned) events.emit(event);
   });
   return own;
+}
+
+/** Says in the records of calls that run where their arguments came from. */
+export class SourcesJournal implements CallJournal {
+  readonly #journal: CallJournal;
+  readonly #provenance: ProvenanceLedger;
+
+  constructor(journal: CallJournal, provenance: ProvenanceLedger) {
+    this.#journal = journal;
+    this.#provenance = provenance;
+  }
+
+  get awaitsEvery(): boolean {
+    return this.#journal.awaitsEvery === true;
+  }
+
+  get problem(): string | undefined {
+    return this.#journal.problem;
+  }
+
+  begin(record: DispatchedRecord): undefined | Promise<void> {
+    return this.#journal.begin({ ...record, sources: this.#provenance.sourcesOf(record.canonical.value) });
+  }
+
+  end(record: EndedRecord): unknown {
+    return this.#journal.end(record);
+  }
+
+  deny(record: DeniedRecord): unknown {
+    return this.#journal.deny(record);
+  }
 }
 
 /** Records calls of an agent with the call that runs it as their `parent`, except those that their own tools make. */

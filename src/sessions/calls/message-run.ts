@@ -43,6 +43,7 @@ import {
   LeavingEvents,
   LeavingJournal,
   RecordedCalls,
+  SourcesJournal,
 } from "./message-journals.ts";
 import { MessageSuspensions } from "./message-suspensions.ts";
 import { modesOf, SessionPolicy } from "./session-policy.ts";
@@ -130,7 +131,12 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   #journal(): CallJournal | undefined {
     const { session } = this;
     const { store, settings, origin } = session;
-    const { journal: own } = settings.context;
+    const { journal: given } = settings.context;
+    const { provenance } = session;
+    const own =
+      given?.recordsSources === true && provenance !== undefined
+        ? new SourcesJournal(given, provenance)
+        : given;
     const journal =
       own === undefined || origin === undefined ? own : new AgentJournal(own, parentName(origin));
     const gates = this.#gates;
