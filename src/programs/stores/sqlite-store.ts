@@ -4,6 +4,8 @@ import type { ClaimedCall } from "../../engine/call/suspension.ts";
 import { openDatabase, readableError } from "./open-database.ts";
 import {
   type CallClaim,
+  isHeader,
+  MAX_TEMPLATE_BYTES,
   type ProgramHeader,
   type StoredCall,
   type StoredProgram,
@@ -12,9 +14,6 @@ import {
 } from "./suspension-store.ts";
 
 type Row = Record<string, SQLInputValue>;
-
-/** The most bytes of a template. */
-const MAX_TEMPLATE_BYTES = 256 * 1_024 * 1_024;
 
 const UPDATE = `UPDATE programs SET revision = ?, waiting = 1, template = ?, header = ?, sealed = ?
   WHERE id = ? AND revision = ?`;
@@ -228,35 +227,6 @@ function readHeader({ waiting, header }: Row): ProgramHeader | undefined {
     return undefined;
   }
 }
-
-const TEXTS = [
-  "id",
-  "sessionId",
-  "turnId",
-  "messageId",
-  "callId",
-  "toolName",
-  "digest",
-  "build",
-  "template",
-  "definitions",
-  "keyId",
-] as const satisfies readonly (keyof ProgramHeader)[];
-
-const NUMBERS = ["revision", "suspendedAt", "waitUntil"] as const satisfies readonly (keyof ProgramHeader)[];
-
-function isHeader(read: ProgramHeader): boolean {
-  return (
-    TEXTS.every((name) => typeof read[name] === "string") &&
-    NUMBERS.every((name) => Number.isFinite(read[name]) && Math.abs(read[name]) <= MAX_TIME) &&
-    [read.principal, read.policyRevision].every((text) => text === undefined || typeof text === "string") &&
-    Array.isArray(read.open) &&
-    read.open.every((call) => Number.isSafeInteger(call?.number) && typeof call?.toolName === "string")
-  );
-}
-
-/** The latest time that a date can have, in milliseconds since the epoch. */
-const MAX_TIME = 8_640_000_000_000_000;
 
 interface Waiting {
   /** Runs the statements, and returns a function that settles the write once the group is committed. */

@@ -116,3 +116,36 @@ export class SuspensionStoreError extends SandgateError {
   override readonly name = "SuspensionStoreError";
   override readonly code = "suspension_store_failed";
 }
+
+/** The most bytes of a template. */
+export const MAX_TEMPLATE_BYTES: number = 256 * 1_024 * 1_024;
+
+const TEXTS = [
+  "id",
+  "sessionId",
+  "turnId",
+  "messageId",
+  "callId",
+  "toolName",
+  "digest",
+  "build",
+  "template",
+  "definitions",
+  "keyId",
+] as const satisfies readonly (keyof ProgramHeader)[];
+
+const NUMBERS = ["revision", "suspendedAt", "waitUntil"] as const satisfies readonly (keyof ProgramHeader)[];
+
+/** Whether something that was stored as a header has the members of one: it could have been changed. */
+export function isHeader(read: ProgramHeader): boolean {
+  return (
+    TEXTS.every((name) => typeof read[name] === "string") &&
+    NUMBERS.every((name) => Number.isFinite(read[name]) && Math.abs(read[name]) <= MAX_TIME) &&
+    [read.principal, read.policyRevision].every((text) => text === undefined || typeof text === "string") &&
+    Array.isArray(read.open) &&
+    read.open.every((call) => Number.isSafeInteger(call?.number) && typeof call?.toolName === "string")
+  );
+}
+
+/** The latest time that a date can have, in milliseconds since the epoch. */
+const MAX_TIME = 8_640_000_000_000_000;

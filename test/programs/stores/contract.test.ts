@@ -3,10 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import { RecordedSuspensionStore } from "../../../src/programs/stores/recorded-store.ts";
 import { SqliteSuspensionStore } from "../../../src/programs/stores/sqlite-store.ts";
 import type { StoredProgram, SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
+import { MemoryBackend, MemorySpace } from "../../../src/record/memory-backend.ts";
+import { PostgresBackend } from "../../../src/record/postgres-backend.ts";
 import { RestateSuspensionStore } from "../../../src/restate/store/suspension-store.ts";
 import { DATABASE_INTERFERENCES } from "../../base/database-interferences.ts";
+import { NO_POSTGRES, type PostgresServer, startPostgres } from "../../record/postgres-server.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 import { IS_REST, targetsOfTier } from "../../tier.ts";
 
@@ -50,6 +54,10 @@ let file = "";
 let restate: RestateStores | undefined;
 let prefix = "";
 afterAll(() => restate?.[Symbol.asyncDispose]());
+let space = new MemorySpace();
+let postgres: PostgresServer | undefined;
+let schema = "";
+afterAll(() => postgres?.[Symbol.asyncDispose]());
 
 const KINDS: readonly Kind[] = [
   { name: "in memory", open: () => new MemorySuspensionStore(), reopen: async (store) => store },
@@ -62,6 +70,30 @@ const KINDS: readonly Kind[] = [
     reopen: async (store) => {
       await store.close();
       return new SqliteSuspensionStore(file);
+    },
+  },
+  {
+    name: "over entries in memory",
+    open: () => {
+      space = new MemorySpace();
+      return new RecordedSuspensionStore(new MemoryBackend(space));
+    },
+    reopen: async (store) => {
+      await store.close();
+      return new RecordedSuspensionStore(new MemoryBackend(space));
+    },
+  },
+  {
+    name: "on PostgreSQL",
+    open: async () => {
+      postgres ??= await startPostgres();
+      schema = postgres.newSchema();
+      return new RecordedSuspensionStore(await PostgresBackend.open({ url: postgres.url, schema }));
+    },
+    reopen: async (store) => {
+      await store.close();
+      const { url } = postgres as PostgresServer;
+      return new RecordedSuspensionStore(await PostgresBackend.open({ url, schema }));
     },
   },
   {
@@ -79,7 +111,9 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-const kinds = targetsOfTier(KINDS, ({ name }) => name === "on Restate");
+const kinds = targetsOfTier(KINDS, ({ name }) => name === "on Restate" || name === "on PostgreSQL").filter(
+  ({ name }) => name !== "on PostgreSQL" || NO_POSTGRES === undefined,
+);
 
 describe.each(kinds)("A store of suspended programs $name", ({ open, reopen }) => {
   let store: SuspensionStore;
