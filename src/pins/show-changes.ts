@@ -31,7 +31,13 @@ const MAX_CHARS = 2_000;
 /** The most values of one definition that are shown. */
 const MAX_VALUES = 100;
 
-const TITLES = { tools: "tool", servers: "instructions of server" } as const;
+/** Names what is pinned: a tool, or what a server says and has besides, by the end of its name. */
+function titleOf(kind: PinnedKind, name: string): ShownText {
+  if (kind === "tools") return shown`tool '${name}'`;
+  const [server = "", list] = name.split("/");
+  if (list === "package") return shown`package of server '${server}'`;
+  return list === undefined ? shown`instructions of server '${server}'` : shown`of a server, '${name}'`;
+}
 
 /**
  * Shows what changed in each definition: the old value above the new one. Both are foreign text, in which what is
@@ -44,7 +50,7 @@ export function showChanges(changes: readonly DefinitionChange[]): ShownText {
 /** Shows definitions that are not approved yet, from the first to the last character: a person has to read all of it. */
 export function showNewDefinitions(added: readonly DefinitionChange[]): ShownText {
   const all = added.flatMap(({ kind, name, values }) => [
-    shown`${TITLES[kind]} '${name}'`,
+    titleOf(kind, name),
     ...values.flatMap((value) => showValue(value, Number.POSITIVE_INFINITY)),
   ]);
   return joinShown(all, "\n");
@@ -53,7 +59,7 @@ export function showNewDefinitions(added: readonly DefinitionChange[]): ShownTex
 function showDefinition({ kind, name, change, values }: DefinitionChange): readonly ShownText[] {
   const left = values.length - MAX_VALUES;
   return [
-    shown`${TITLES[kind]} '${name}': ${change}`,
+    shown`${titleOf(kind, name)}: ${change}`,
     ...values.slice(0, MAX_VALUES).flatMap((value) => showValue(value, MAX_CHARS)),
     ...(left > 0 ? [shown`  and ${left} more changed values`] : []),
   ];

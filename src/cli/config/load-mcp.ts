@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { guardFiles } from "../../base/guarded-files.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
@@ -17,6 +19,15 @@ import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { whyElsewhere, whyNotShown, whyUnreachable } from "./grants-without-effect.ts";
 import { absolutePathBeside, guardConfined } from "./guard-code.ts";
 import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
+import {
+  type InstalledPackage,
+  installationOf,
+  isInstalled,
+  PACKAGE_FORM,
+  PackageProblem,
+  parsePackage,
+  programOf,
+} from "./server-package.ts";
 import { readToken, TOKEN, type TokenEntry } from "./token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
@@ -46,7 +57,18 @@ const PROGRAM: JsonObject = {
     TEXT,
     "A program that speaks over its standard streams: a path in the sandbox `process`, or a name that is looked up in `/usr/bin` and `/bin`.",
   ),
-  args: described(TEXTS, "Its arguments. Default: none."),
+  package: described(
+    TEXT,
+    "In place of `command`: a package of npm that is installed, as `npm:NAME@VERSION`. `sandgate mcp add` writes it, `sandgate mcp install` installs it elsewhere: see docs/mcp.md#packages.",
+  ),
+  bin: described(
+    TEXT,
+    "Which program of the package. Default: the only one, or the one with the package's name.",
+  ),
+  args: described(
+    { type: "array", items: { anyOf: [{ type: "string" }, TOKEN] } },
+    "Its arguments; a secret is named: `{ file: PATH }` or `{ env: NAME }`. Default: none.",
+  ),
   env: described(VALUES, "All its variables besides `PATH`, `HOME` and `LANG`. Default: none."),
   cwd: described(
     TEXT,
@@ -120,7 +142,7 @@ export const MCP_SHAPE: CompiledShape = compileShape(
           ),
         }),
         description:
-          "The servers by name: 1 to 32 letters, digits, `_` and `-`. Each has either `command` or `url`.",
+          "The servers by name: 1 to 32 letters, digits, `_` and `-`. Each has one of `command`, `package` and `url`.",
       },
       classes: described(
         { type: "object", additionalProperties: { type: "string", enum: [...SIDE_EFFECTS] } },
@@ -135,8 +157,11 @@ interface NamedValue extends TokenEntry {
   readonly value?: string;
 }
 
-interface ServerEntry extends Omit<StdioServerOptions, "env" | "command"> {
+interface ServerEntry extends Omit<StdioServerOptions, "env" | "command" | "args"> {
   readonly command?: string;
+  readonly package?: string;
+  readonly bin?: string;
+  readonly args?: readonly (string | TokenEntry)[];
   readonly env?: Readonly<Record<string, NamedValue>>;
   readonly url?: string;
   readonly headers?: Readonly<Record<string, NamedValue>>;
@@ -154,6 +179,8 @@ interface McpEntry {
 export interface McpConfig {
   readonly servers: Readonly<Record<string, ImportedServerOptions>>;
   readonly classes: ToolClasses;
+  /** The packages of servers that have one, by the names of the servers. */
+  readonly packages: Readonly<Record<string, InstalledPackage>>;
 }
 
 /** Connects to the servers of a config, and registers their tools. Returns what is wrong. */
@@ -172,21 +199,63 @@ export type ImportTools = (given: {
  * @param problems Receives every problem.
  */
 export async function loadMcp(source: ConfigSource, problems: ConfigProblem[]): Promise<McpConfig> {
-  if (source.at(["mcp"]) === undefined) return { servers: {}, classes: {} };
+  if (source.at(["mcp"]) === undefined) return { servers: {}, classes: {}, packages: {} };
   const entry = source.read<McpEntry>(MCP_SHAPE, problems, ["mcp"]);
   const servers: Record<string, ImportedServerOptions> = {};
+  const packages: Record<string, InstalledPackage> = {};
   for (const [name, server] of Object.entries(entry?.value.servers ?? {})) {
     if (entry === undefined) break;
-    const options = await loadServer(name, server, entry, problems);
+    const installed = server.package === undefined ? undefined : findPackage(name, server, entry, problems);
+    if (server.package !== undefined && installed === undefined) continue;
     try {
+      const options = await loadServer(name, withProgram(server, installed), entry, problems);
       checkServer(name, options);
+      if (installed !== undefined) packages[name] = installed;
       servers[name] = options;
       if ("command" in options) problems.push(...programFlaws(options, entry, ["servers", name]));
     } catch (error) {
-      problems.push(source.problem(["mcp", "servers", name], (error as TypeError).message));
+      problems.push(source.problem(["mcp", "servers", name], (error as Error).message));
     }
   }
-  return { servers, classes: entry?.value.classes ?? {} };
+  return { servers, classes: entry?.value.classes ?? {}, packages };
+}
+
+/** Finds the package of a server, or adds to `problems` why it cannot be started. */
+function findPackage(
+  name: string,
+  { package: written = "", command, url }: ServerEntry,
+  entry: ConfigEntry<McpEntry>,
+  problems: ConfigProblem[],
+): InstalledPackage | undefined {
+  const refuse = (message: string): undefined => {
+    problems.push(entry.problem(["servers", name, "package"], message));
+  };
+  const version = parsePackage(written);
+  if (version === undefined) return refuse(`must be ${PACKAGE_FORM}`);
+  if (command !== undefined || url !== undefined)
+    return refuse(`the MCP server '${name}' must have one of command, package and url`);
+  const installed = installationOf(version);
+  // No tool may write there, whether it is installed yet or not.
+  guardFiles([
+    { path: join(installed.folder, "node_modules"), access: "read", isFolder: true },
+    { path: join(installed.folder, "package-lock.json"), access: "read" },
+  ]);
+  if (isInstalled(installed)) return installed;
+  return refuse(`${written} is not installed on this machine: 'sandgate mcp install' installs it`);
+}
+
+/** Adds to a server with a package how that is started. The first of its own grants remains the first one. */
+function withProgram(
+  { package: _, bin, ...server }: ServerEntry,
+  installed: InstalledPackage | undefined,
+): ServerEntry {
+  if (installed === undefined) {
+    if (bin !== undefined)
+      throw new PackageProblem("'bin' names a program of a 'package', and there is none");
+    return server;
+  }
+  const { command, script, fs } = programOf(installed, bin);
+  return { ...server, command, args: [script, ...(server.args ?? [])], fs: [...(server.fs ?? []), ...fs] };
 }
 
 async function loadServer(
@@ -202,12 +271,20 @@ async function loadServer(
       : { ...grant, directory: absolutePathBeside(entry.file, grant.directory) };
   if (url === undefined) {
     const variables = await readValues(env, entry, [...path, "env"], problems);
-    const { command, args = [], cwd } = program as StdioServerOptions;
+    const { cwd } = program;
+    const args: string[] = [];
+    for (const [index, argument] of (program.args ?? []).entries()) {
+      const at = [...path, "args", index];
+      args.push(
+        typeof argument === "string" ? argument : ((await readToken(argument, entry, at, problems)) ?? ""),
+      );
+    }
     const grants = fs?.map(beside);
+    const command = program.command as string;
     guardConfined([command, ...args].map(String), grants, cwd);
-    return { ...(program as StdioServerOptions), env: variables, ...(grants && { fs: grants }) };
+    return { ...program, command, args, env: variables, ...(grants && { fs: grants }) };
   }
-  for (const member of Object.keys(PROGRAM).filter((name) => name !== "command")) {
+  for (const member of Object.keys(PROGRAM).filter((name) => !["command", "package"].includes(name))) {
     if (entry.value.servers[name]?.[member as keyof ServerEntry] === undefined) continue;
     const instead = INSTEAD[member] ?? "it is for a server with 'command'";
     const message = `'${member}' has no effect beside 'url', since no program is started here: ${instead}`;

@@ -19,7 +19,7 @@ import {
   showProblems,
   type Terminal,
 } from "../../terminal.ts";
-import { ConfiguredServers } from "./servers.ts";
+import { ConfiguredServers, isOffer } from "./servers.ts";
 
 /** The definitions of a config as they are now, and as they were approved. */
 interface FoundDefinitions {
@@ -118,7 +118,7 @@ export async function diffDefinitions(
  * @throws {ConfigError} if the config is invalid. A lock that does not exist is no problem.
  */
 async function findDefinitions(config: string, { stderr }: Terminal): Promise<FoundDefinitions> {
-  await using servers = new ConfiguredServers("error");
+  await using servers = new ConfiguredServers("error", { startsUnapproved: true });
   const { lock: located, problems: all, registry } = await loadConfig(config, servers);
   const problems = all.filter((problem) => problem !== located.missing);
   // Tools that cannot be loaded would be missing from the lock.
@@ -126,6 +126,6 @@ async function findDefinitions(config: string, { stderr }: Terminal): Promise<Fo
   await print(stderr, showProblems(problems));
   const said = servers.definitions();
   // Where servers have resources or prompts, they are read through tools of the server of MCP. Names of servers have no `/`.
-  if ([...said.keys()].some((name) => name.includes("/"))) await registerOffers(registry);
+  if ([...said.keys()].some(isOffer)) await registerOffers(registry);
   return { current: registeredDefinitions(registry, said), located };
 }

@@ -5,12 +5,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/val
 import type { McpImports } from "../../../mcp/import/open-mcp.ts";
 import type { McpOffers } from "../../../mcp/server/mcp-offers.ts";
 import type { McpServer } from "../../../mcp/server/mcp-server.ts";
-import type { DefinitionLock } from "../../../pins/lock-file.ts";
+import { type DefinitionLock, LockPins } from "../../../pins/lock-file.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import type { McpNotice, OnMcpNotice } from "../../../sandboxes/remote/mcp-client/notice.ts";
 import { SchemaError } from "../../../schema/schema-error.ts";
 import type { McpCallIdentity } from "../../../tool/implementations/remote-implementation.ts";
 import type { ImportTools, McpConfig } from "../../config/load-mcp.ts";
+import { describeInstallation, PackageProblem } from "../../config/server-package.ts";
 
 /** The server of MCP before the servers of a config. */
 type Gateway = Pick<McpServer, "clientOf" | "toolsChanged" | "resourcesChanged" | "promptsChanged">;
@@ -27,15 +28,28 @@ export class ConfiguredServers implements AsyncDisposable {
   #pending: McpNotice[] = [];
   #listener: OnMcpNotice | undefined;
   readonly #serves: boolean;
+  readonly #startsUnapproved: boolean;
+  /** The installed packages of servers, as they are pinned. */
+  #packages: ReadonlyMap<string, JsonObject> = new Map();
+  #refused: readonly string[] = [];
   #gateway: Gateway | undefined;
 
   /**
    * @param severity The severity of a server that cannot be reached.
    * @param options.serves Whether the command may serve clients of MCP, which the servers can ask. Default: `false`.
+   * @param options.startsUnapproved Whether servers are started whose packages have other files than the lock says, so that a
+   *   person can see what else changed. Default: `false`.
    */
-  constructor(severity: "error" | "warning", { serves = false }: { readonly serves?: boolean } = {}) {
+  constructor(
+    severity: "error" | "warning",
+    {
+      serves = false,
+      startsUnapproved = false,
+    }: { readonly serves?: boolean; readonly startsUnapproved?: boolean } = {},
+  ) {
     this.#severity = severity;
     this.#serves = serves;
+    this.#startsUnapproved = startsUnapproved;
   }
 
   /** Sets the MCP server whose clients the servers can ask, and which is notified when resources and prompts change. */
@@ -61,11 +75,16 @@ export class ConfiguredServers implements AsyncDisposable {
   }
 
   /** For `loadConfig`. Servers whose config did not change stay connected. */
-  readonly importTools: ImportTools = async ({ source, mcp, sandboxOptions, registry }) => {
-    if (Object.keys(mcp.servers).length === 0) return [];
+  readonly importTools: ImportTools = async ({ source, mcp: all, sandboxOptions, registry, lock }) => {
+    if (Object.keys(all.servers).length === 0) return [];
+    const problems: ConfigProblem[] = [];
+    const refused = await this.#checkPackages(all, lock);
+    for (const [server, message] of refused)
+      problems.push(source.problem(["mcp", "servers", server], message, this.#severity, "key"));
+    const started = Object.entries(all.servers).filter(([server]) => !refused.has(server));
+    const mcp = { servers: Object.fromEntries(started), classes: all.classes };
     this.#sandboxes ??= await openSandboxes(sandboxOptions);
     this.#sandboxes.ensureExit();
-    const problems: ConfigProblem[] = [];
     let isOpening = true;
     const onNotice = (notice: McpNotice): void => {
       const { kind, server, message } = notice;
@@ -102,10 +121,38 @@ export class ConfiguredServers implements AsyncDisposable {
     return problems;
   };
 
-  /** The names of the servers that could not be reached. */
+  /** Reads the files of installed packages. Returns why servers are not started, by their names. */
+  async #checkPackages(
+    { packages, servers }: McpConfig,
+    lock: DefinitionLock | undefined,
+  ): Promise<ReadonlyMap<string, string>> {
+    const pins = lock && new LockPins(lock);
+    const found = new Map<string, JsonObject>();
+    const refused = new Map<string, string>();
+    for (const [server, installed] of Object.entries(packages)) {
+      if (servers[server] === undefined) continue;
+      try {
+        const definition = await describeInstallation(installed);
+        const name = packagePin(server);
+        found.set(name, definition);
+        if (this.#startsUnapproved || pins === undefined || pins.isApprovedServer(name, definition)) continue;
+        const what = `the files of npm:${installed.name}@${installed.version} are not those that were approved`;
+        refused.set(server, `${what}, and the server is not started: 'sandgate mcp diff' shows what changed`);
+      } catch (error) {
+        if (!(error instanceof PackageProblem)) throw error;
+        refused.set(server, error.message);
+      }
+    }
+    this.#packages = found;
+    this.#refused = [...refused.keys()];
+    return refused;
+  }
+
+  /** The names of the servers that could not be reached, or were not started. */
   get unreached(): readonly string[] {
     const { servers } = this.#next ?? this.#current ?? { servers: new Map() };
-    return [...servers].flatMap(([name, { problem }]) => (problem === undefined ? [] : [name]));
+    const failed = [...servers].flatMap(([name, { problem }]) => (problem === undefined ? [] : [name]));
+    return [...this.#refused, ...failed];
   }
 
   #offersChanged(): void {
@@ -115,7 +162,7 @@ export class ConfiguredServers implements AsyncDisposable {
 
   /** What the servers say besides their tools, as it is pinned. */
   definitions(): ReadonlyMap<string, JsonObject> {
-    return (this.#next ?? this.#current)?.definitions() ?? new Map();
+    return new Map([...this.#packages, ...((this.#next ?? this.#current)?.definitions() ?? [])]);
   }
 
   /** The config is used from now on: servers that it no longer has are ended. */
@@ -141,12 +188,22 @@ export class ConfiguredServers implements AsyncDisposable {
   }
 }
 
+/** The name under which the package of a server is pinned. */
+function packagePin(server: string): string {
+  return `${server}/package`;
+}
+
+/** Whether a definition of {@link ConfiguredServers.definitions} is a resource, a template or a prompt. */
+export function isOffer(name: string): boolean {
+  return name.includes("/") && !name.endsWith("/package");
+}
+
 /**
  * The MCP servers of a config, for commands that decide on calls and make none: the tools of a server are those of the lock, and
  * only a server that the lock does not know is started.
  */
 export class PinnedServers implements AsyncDisposable {
-  readonly #unknown = new ConfiguredServers("error");
+  readonly #unknown = new ConfiguredServers("error", { startsUnapproved: true });
 
   /** For `loadConfig`. */
   readonly importTools: ImportTools = async (given) => {
