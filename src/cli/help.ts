@@ -54,6 +54,7 @@ function usageOf({
   options,
   alternatives = [],
   takesProgram,
+  argumentsBefore = 0,
 }: CommandDescription): string {
   const words = Object.entries(args).map(
     ([word, { isOptional, isMultiple }]) => `${isOptional ? `[${word}]` : word}${isMultiple ? "..." : ""}`,
@@ -76,7 +77,9 @@ function usageOf({
     ...[...choices, ...forms].filter(isRequired),
     ...[...forms, ...choices].filter((form) => !isRequired(form)),
   ];
-  const parts = takesProgram ? [...ordered, "--", ...words] : [...words, ...ordered];
+  const parts = takesProgram
+    ? [...words.slice(0, argumentsBefore), ...ordered, "--", ...words.slice(argumentsBefore)]
+    : [...words, ...ordered];
   // An option and its value stay on one line.
   return ["sandgate", name, ...parts.map((part) => part.replaceAll(" ", "\u00a0"))].join(" ");
 }

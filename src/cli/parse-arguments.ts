@@ -52,6 +52,8 @@ export interface CommandDescription {
   readonly alternatives?: readonly Alternatives[];
   /** Whether its arguments are a program and that program's arguments, which stand after `--`. */
   readonly takesProgram?: boolean;
+  /** How many arguments of a command that takes a program stand before the `--`. Default: 0. */
+  readonly argumentsBefore?: number;
   /**
    * Whether an interruption ends it at once, since it has nothing to put in order. Default: it ends by itself when
    * `Terminal.signal` is aborted.
@@ -99,9 +101,12 @@ export function parseArguments<O extends Options, A extends Arguments>(
   const own = end === -1 ? given : given.slice(0, end);
   const { values, positionals } = parseOptions(own, description.options);
   if (values["help"]) return undefined;
-  const [stray] = description.takesProgram ? positionals : [];
+  const { takesProgram, argumentsBefore = 0 } = description;
+  const stray = takesProgram ? positionals[argumentsBefore] : undefined;
   if (stray !== undefined) throw new UsageError(shown`unexpected argument '${stray}'`);
-  const words = description.takesProgram && end !== -1 ? given.slice(end + 1) : positionals;
+  const words = end === -1 ? positionals : [...positionals, ...given.slice(end + 1)];
+  if (takesProgram && end === -1 && words.length >= argumentsBefore && argumentsBefore > 0)
+    throw new UsageError(shown`a program is missing after '--'`);
   const args = readArguments(words, description);
   return { options: readOptions(values, description) as OptionValues<O>, args: args as ArgumentValues<A> };
 }

@@ -145,6 +145,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [1, "why nothing -d DIR/records"],
     [2, "why c1 -d DIR/missing"],
   ],
+  "mcp add": [[2, "mcp add notes -c DIR/sandgate.yaml"]],
   "mcp pin": [
     [1, "mcp pin -c DIR/sandgate.yaml"],
     [0, "mcp pin --yes -c DIR/sandgate.yaml"],
@@ -199,6 +200,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "programs cancel": ["0"],
   "journal replay": ["1"],
   "journal forget": ["0"],
+  "mcp add": ["0", "1"],
   "mcp diff": ["0", "1"],
   "mcp login": ["0", "1"],
   "mcp logout": ["0"],

@@ -1,4 +1,4 @@
-import { type Command, defineCommand, REQUIRED_CONFIG } from "../command.ts";
+import { CONFIG, type Command, defineCommand, REQUIRED_CONFIG } from "../command.ts";
 
 const SERVER = { SERVER: { help: "the name of an MCP server in the config" } } as const;
 
@@ -67,5 +67,75 @@ const logout = defineCommand({
   run: async (options, terminal) => (await import("../commands/mcp/login.ts")).logout(options, terminal),
 });
 
+const ADDING = {
+  config: { ...CONFIG, help: "the config, which is created if it does not exist; default: sandgate.yaml" },
+  confirm: {
+    type: "string",
+    value: "WHO",
+    choices: ["console", "client"],
+    help: "who confirms calls, for a new config: an approver at the console, or the person at the client; default: you are asked, or the console",
+  },
+  scripts: {
+    type: "boolean",
+    help: "runs the scripts of packages when they are installed, unconfined; default: they do not run",
+  },
+} as const;
+
+const add = defineCommand({
+  name: "mcp add",
+  summary: "installs an MCP server, starts it once, and adds it to a config with what you grant it",
+  details: [
+    "The server is started confined and without network. What it is refused is shown as the grant that it would need, with a question for each if there is a terminal: see docs/mcp.md#adding-servers.",
+  ],
+  arguments: {
+    NAME: { help: "the name of the server in the config" },
+    COMMAND: { help: "how a client would start it, such as npx -y PACKAGE@VERSION, or its URL; after --" },
+    ARGUMENT: { isOptional: true, isMultiple: true, help: "the arguments of the command" },
+  },
+  takesProgram: true,
+  argumentsBefore: 1,
+  options: {
+    ...ADDING,
+    read: {
+      type: "string",
+      value: "PATH",
+      multiple: true,
+      help: "a file or directory that it may read; may be repeated",
+    },
+    write: {
+      type: "string",
+      value: "PATH",
+      multiple: true,
+      help: "a file or directory that it may read and write; may be repeated",
+    },
+    net: {
+      type: "string",
+      value: "ORIGIN",
+      multiple: true,
+      help: "an origin that it may reach; may be repeated",
+    },
+    env: {
+      type: "string",
+      short: "e",
+      value: "NAME",
+      multiple: true,
+      help: "a variable of this environment that it gets at each start; may be repeated",
+    },
+  },
+  exitCodes: { 1: "the server cannot be used yet, and was not added" },
+  read: (
+    { config = CONFIG.value, confirm: confirming, scripts, ...grants },
+    { NAME, COMMAND, ARGUMENT },
+  ) => ({
+    config,
+    confirming,
+    scripts,
+    grants,
+    name: NAME,
+    words: [COMMAND, ...ARGUMENT],
+  }),
+  run: async (options, terminal) => (await import("../commands/mcp/adding/add.ts")).add(options, terminal),
+});
+
 /** `sandgate mcp …` */
-export const MCP_COMMANDS: readonly Command[] = [pin, diff, serve, login, logout];
+export const MCP_COMMANDS: readonly Command[] = [add, pin, diff, serve, login, logout];

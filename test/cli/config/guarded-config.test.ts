@@ -18,6 +18,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "journal show": [],
   "journal tail": [],
   "journal verify": [],
+  "mcp add": ["server", "--", "no-such-program"],
   "mcp diff": [],
   "mcp login": ["server"],
   "mcp logout": ["server"],

@@ -34,7 +34,7 @@ test.skipIf(unavailable)("the config of docs/mcp.md reads a file through the ref
 
 test("the config with oauth in docs/mcp.md can be used by the commands beside it", async () => {
   const [, config = "", , logout = ""] =
-    /```yaml\n(mcp:.*?oauth:.*?)```\n\n```\nsandgate (.*?)\nsandgate (.*?)\n```/s.exec(text) ?? [];
+    /```yaml\n(mcp:(?:(?!```).)*?oauth:.*?)```\n\n```\nsandgate (.*?)\nsandgate (.*?)\n```/s.exec(text) ?? [];
   const folder = await createFolder({ "sandgate.yaml": `${config}policy: { rules: [] }\n` });
   vi.stubEnv("XDG_STATE_HOME", folder);
   onTestFinished(() => void vi.unstubAllEnvs());
