@@ -4,6 +4,7 @@ import { escapePointer, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { overlaps } from "../match/spellings.ts";
 import { parseKey } from "../rule/conditions/condition.ts";
+import { referencesOf, stepsOf, unlessReferring } from "../rule/conditions/value-reference.ts";
 import type { PolicyRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
 import type { CheckedRule, ConditionProblem, PolicyTool } from "./checked-rule.ts";
 import { conjuncts } from "./implied-conditions.ts";
@@ -22,7 +23,11 @@ export function conditionProblems(
   const nested = (name: string, each: readonly RuleConditions[]): ConditionProblem[] =>
     each.flatMap((item, index) => [...conditionProblems(item, rule, [...path, name, index])]);
   const own = Object.entries(entries).flatMap(([key, condition]) =>
-    [...problemsOf(key, condition, rule), ...textProblems(key, condition, rule)].map((problem) => ({
+    [
+      ...problemsOf(key, condition, rule),
+      ...textProblems(key, condition, rule),
+      ...referenceProblems(condition, rule),
+    ].map((problem) => ({
       ...problem,
       path: [...path, key, ...(problem.path ?? [])],
     })),
@@ -124,6 +129,32 @@ function problemsOf(key: string, condition: RuleCondition, rule: CheckedRule): r
   return [...problems, ...(problems.length === 0 ? deadItems(condition, places) : [])];
 }
 
+/** Finds references to what no call has, so that a condition is always unclear. */
+function referenceProblems(condition: RuleCondition, rule: CheckedRule): readonly PartProblem[] {
+  const never = `this condition is always unclear, and the rule ${rule.effect === "allow" ? "allows nothing" : "always applies"}`;
+  return referencesOf(condition).flatMap(({ path, reference }): readonly PartProblem[] => {
+    const steps = stepsOf(reference);
+    const missing = (of: string, name: string, known: readonly string[]): PartProblem => ({
+      path,
+      message: `${of} has no '${name}'${didYouMean(steps.at(-1) ?? "", known)}: ${never}`,
+      severity: "error",
+      at: "value",
+    });
+    if ("principal" in reference) {
+      if (possibleAt(ROOTS.principal, steps).length > 0) return [];
+      const members = Object.keys(ROOTS.principal["properties"] as JsonObject);
+      return [missing("a principal", reference.principal, steps.length > 1 ? [] : members)];
+    }
+    const places = rule.tools.map((tool) => ({ tool, place: findInSchema(tool.inputSchema, steps) }));
+    const isPossible = places.some(({ place }) => place.kind !== "impossible");
+    return places.flatMap(({ tool, place }) =>
+      place.kind === "impossible" && (rule.isNamed(tool) || !isPossible)
+        ? [missing(`the input of tool '${tool.name}'`, reference.argument, place.names)]
+        : [],
+    );
+  });
+}
+
 /** What an argument of a tool can be. */
 interface Place {
   readonly tool: PolicyTool;
@@ -160,8 +191,10 @@ function deadItems(
 }
 
 function alternatives(
-  condition: RuleCondition,
+  written: RuleCondition,
 ): { readonly member: string; readonly items: readonly RuleCondition[] } | undefined {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return undefined;
   if ("any" in condition) return { member: "any", items: condition.any };
   if ("oneOf" in condition)
     return { member: "oneOf", items: condition.oneOf.map((item) => ({ equals: item })) };

@@ -1,5 +1,6 @@
 import { equalJson, type JsonValue } from "../../json/value.ts";
 import { isWithinNamePattern } from "../match/name-pattern.ts";
+import { unlessReferring } from "../rule/conditions/value-reference.ts";
 import type { PolicyRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
 import { given, wantedBy } from "./possible-matches.ts";
 
@@ -94,8 +95,10 @@ function flatten({ all = [], any, ...entries }: RuleConditions): Conjuncts {
 }
 
 /** Whether every value that meets one condition meets another one. */
-function implies(narrow: RuleCondition, broad: RuleCondition, orIsUnclear: boolean): boolean {
-  if (same(narrow, broad)) return true;
+function implies(one: RuleCondition, other: RuleCondition, orIsUnclear: boolean): boolean {
+  if (same(one, other)) return true;
+  const [narrow, broad] = [unlessReferring(one), unlessReferring(other)];
+  if (narrow === undefined || broad === undefined) return false;
   if ("all" in broad) return broad.all.every((part) => implies(narrow, part, orIsUnclear));
   const wanted = wantedBy(narrow);
   const listed = "equals" in broad ? [broad.equals] : "oneOf" in broad ? broad.oneOf : undefined;

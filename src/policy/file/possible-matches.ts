@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "../../json/value.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { globTexts, regexTexts } from "../proof/witness/matching-texts.ts";
 import { compileCondition } from "../rule/conditions/condition.ts";
+import { unlessReferring } from "../rule/conditions/value-reference.ts";
 import type { RuleCondition } from "../rule/rule.ts";
 import { canBeText } from "./possible-texts.ts";
 import {
@@ -60,7 +61,9 @@ function canBeMet(root: JsonObject, values: PossibleValues, condition: RuleCondi
 }
 
 /** The numbers with which a condition compares. */
-function boundsIn(condition: RuleCondition): readonly number[] {
+function boundsIn(written: RuleCondition): readonly number[] {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return [];
   if ("not" in condition) return boundsIn(condition.not);
   if ("all" in condition) return condition.all.flatMap(boundsIn);
   if ("any" in condition) return condition.any.flatMap(boundsIn);
@@ -70,7 +73,9 @@ function boundsIn(condition: RuleCondition): readonly number[] {
 }
 
 /** Texts that most likely meet a condition, so that there is no need to search for one. */
-function textsOf(condition: RuleCondition): readonly string[] {
+function textsOf(written: RuleCondition): readonly string[] {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return [];
   if ("glob" in condition) return [condition.glob].flat().flatMap(globTexts);
   if ("prefix" in condition) return [condition.prefix, `${condition.prefix}a`];
   if ("regex" in condition) return regexTexts(condition.regex);
@@ -79,7 +84,9 @@ function textsOf(condition: RuleCondition): readonly string[] {
 }
 
 /** What a condition may give for lists and objects, of which only some are named. */
-function ofContainer(condition: RuleCondition, type: "array" | "object"): Possible {
+function ofContainer(written: RuleCondition, type: "array" | "object"): Possible {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return ALL;
   if ("not" in condition) return negated(ofContainer(condition.not, type));
   if ("all" in condition) return allOf(condition.all.map((part) => ofContainer(part, type)));
   if ("any" in condition)
@@ -90,7 +97,9 @@ function ofContainer(condition: RuleCondition, type: "array" | "object"): Possib
 }
 
 /** What a condition gives for one value, as far as it does not depend on earlier calls. */
-export function given(condition: RuleCondition, value: JsonValue): Possible {
+export function given(written: RuleCondition, value: JsonValue): Possible {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return ALL;
   if ("not" in condition) return negated(given(condition.not, value));
   if ("all" in condition) return allOf(condition.all.map((part) => given(part, value)));
   if ("any" in condition) return negated(allOf(condition.any.map((part) => negated(given(part, value)))));
@@ -104,7 +113,9 @@ export function given(condition: RuleCondition, value: JsonValue): Possible {
 }
 
 /** The only values that can meet a condition; `undefined` if they cannot be listed. */
-export function wantedBy(condition: RuleCondition): readonly JsonValue[] | undefined {
+export function wantedBy(written: RuleCondition): readonly JsonValue[] | undefined {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return undefined;
   if ("equals" in condition) return [condition.equals];
   if ("oneOf" in condition) return condition.oneOf;
   if ("all" in condition) return condition.all.map(wantedBy).find((wanted) => wanted !== undefined);
@@ -126,7 +137,9 @@ function allOf(parts: readonly Possible[]): Possible {
   };
 }
 
-function reasonOf(root: JsonObject, values: PossibleValues, condition: RuleCondition): string {
+function reasonOf(root: JsonObject, values: PossibleValues, written: RuleCondition): string {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return "no value that is possible here can be compared with what it refers to";
   if ("not" in condition)
     return "every value that is possible here meets the condition that it must not meet, or it is unclear";
   if ("all" in condition) {

@@ -5,6 +5,7 @@ import { compilePattern, type PatternOptions } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { AMBIGUITIES, MAX_MATCHED_LENGTH } from "../match/ambiguous-text.ts";
 import { globPattern } from "../match/glob.ts";
+import { unlessReferring } from "../rule/conditions/value-reference.ts";
 import type { RuleCondition } from "../rule/rule.ts";
 
 /** What all texts of a format match that the validator checks, and more than these. */
@@ -108,7 +109,9 @@ class Language {
   }
 
   /** The test of a condition on texts: for globs and prefixes, only of texts that are not ambiguous. */
-  #textual(condition: RuleCondition, missed?: "missed"): Test | undefined {
+  #textual(written: RuleCondition, missed?: "missed"): Test | undefined {
+    const condition = unlessReferring(written);
+    if (condition === undefined) return undefined;
     const said = (test: Test): Test => (missed === undefined ? test : not(test));
     if ("regex" in condition) return said(this.#valid(condition.regex));
     if ("equals" in condition || "oneOf" in condition) {

@@ -2,6 +2,7 @@ import { parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { globTexts, regexTexts } from "../proof/witness/matching-texts.ts";
 import { compileCondition } from "../rule/conditions/condition.ts";
+import { unlessReferring } from "../rule/conditions/value-reference.ts";
 import type { RuleCondition } from "../rule/rule.ts";
 import type { CheckedRule, ConditionProblem, PolicyTool } from "./checked-rule.ts";
 
@@ -73,7 +74,18 @@ function literalProblem(text: string, name: string, { isReference, isPath }: Com
   if (text !== text.trim() && text.trim() !== "" && name !== "prefix")
     return `the white space is part of the text, and is compared, too: write '${text.trim()}'`;
   if (!REFERENCE.test(text) && !isReference(text)) return undefined;
-  return `'${text}' is this text itself, and no reference: conditions compare a value with constants. Write the values, one rule for each, or compare them in a policy in code`;
+  const [, root, pointer] = /^(principal)(\/.+)/s.exec(text) ?? [];
+  const meant =
+    root !== undefined
+      ? `{ ${root}: ${pointer} }`
+      : isReference(text) && text.startsWith("/")
+        ? `{ argument: ${text} }`
+        : "";
+  const remedy =
+    meant === "" || name === "glob"
+      ? "docs/policies.md says how to write a reference"
+      : `for a reference, write ${meant}`;
+  return `'${text}' is this text itself, and no reference: ${remedy}`;
 }
 
 /** Says that a regular expression is written between slashes, as in JavaScript, which are part of it here. */
@@ -134,7 +146,9 @@ function missedBy(matched: readonly string[], matches: (text: string) => boolean
   return undefined;
 }
 
-function examplesOf(condition: RuleCondition): readonly string[] {
+function examplesOf(written: RuleCondition): readonly string[] {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return [];
   if ("prefix" in condition) return [condition.prefix, `${condition.prefix}status`];
   if ("glob" in condition) return [condition.glob].flat().flatMap(globTexts);
   if ("regex" in condition) return regexTexts(condition.regex);

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import { escapeName } from "../match/name-pattern.ts";
 import type { PolicyDecision, PolicyRequest } from "../policy.ts";
+import { unlessReferring } from "../rule/conditions/value-reference.ts";
 import {
   type AllowedUse,
   type HistoryCondition,
@@ -187,9 +188,9 @@ function leastEnough(
   isEnough: (raised: HistoryCondition) => boolean,
 ): HistoryCondition | undefined {
   const [bound, value] =
-    "lessThan" in condition && condition.lessThan !== undefined
+    "lessThan" in condition && typeof condition.lessThan === "number"
       ? (["lessThan", condition.lessThan] as const)
-      : "atMost" in condition && condition.atMost !== undefined
+      : "atMost" in condition && typeof condition.atMost === "number"
         ? (["atMost", condition.atMost] as const)
         : [undefined, 0];
   if (bound === undefined) return undefined;
@@ -273,7 +274,9 @@ function isMet(
 }
 
 /** A condition that a value meets, besides those that met it before. */
-function withValue(condition: RuleCondition, value: JsonValue): RuleCondition {
+function withValue(written: RuleCondition, value: JsonValue): RuleCondition {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return { any: [written, { equals: value }] };
   if ("equals" in condition) return { oneOf: [condition.equals, value] };
   if ("oneOf" in condition) return { oneOf: [...condition.oneOf, value] };
   if ("glob" in condition && typeof value === "string" && LITERAL.test(value))

@@ -5,6 +5,7 @@ import { compileNamePattern } from "../match/name-pattern.ts";
 import { canonicalPattern, foldPath, type SpelledInput } from "../match/spellings.ts";
 import { spellingOf } from "./conditions/comparison.ts";
 import { type MatchedCall, parseKey } from "./conditions/condition.ts";
+import { unlessReferring } from "./conditions/value-reference.ts";
 import type { RuleCondition, RuleConditions, RuleMatch } from "./rule.ts";
 
 /**
@@ -230,7 +231,10 @@ function requirementsOf({ all = [], any, ...entries }: RuleConditions): readonly
   return [...own, ...all.flatMap(requirementsOf)];
 }
 
-function requiredBy(condition: RuleCondition): Pick<Requirement, "kind" | "values"> | undefined {
+function requiredBy(written: RuleCondition): Pick<Requirement, "kind" | "values"> | undefined {
+  // Whatever the value is, it is unclear whether it matches if a reference is unset.
+  const condition = unlessReferring(written);
+  if (condition === undefined) return undefined;
   if ("equals" in condition) return exact([condition.equals]);
   if ("oneOf" in condition) return exact(condition.oneOf);
   if ("prefix" in condition) return prefixes([condition.prefix]);

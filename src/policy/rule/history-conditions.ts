@@ -5,7 +5,14 @@ import { amountOf, isExactAmount, type LedgerQuery, type LedgerTally } from "../
 import { compileNamePattern } from "../match/name-pattern.ts";
 import type { CompiledCondition, MatchedCall } from "./conditions/condition.ts";
 import { type Match, not, yesOrNo } from "./conditions/match.ts";
-import type { AfterCondition, CountCondition, HistoryCondition, SumCondition } from "./rule.ts";
+import { compileReference, isReference, referenceName } from "./conditions/value-reference.ts";
+import type {
+  AfterCondition,
+  CountCondition,
+  HistoryCondition,
+  SumCondition,
+  ValueReference,
+} from "./rule.ts";
 
 /** Every member that some condition can have. */
 type Member = keyof HistoryMembers;
@@ -16,8 +23,8 @@ interface HistoryMembers {
   readonly atLeast?: unknown;
   readonly sum?: string;
   readonly of?: unknown;
-  readonly atMost?: number;
-  readonly moreThan?: number;
+  readonly atMost?: unknown;
+  readonly moreThan?: unknown;
   readonly after?: unknown;
   readonly approved?: unknown;
   readonly within?: string | number;
@@ -66,8 +73,22 @@ function compileTest(condition: HistoryCondition, query: LedgerQuery): TallyTest
   if ("after" in condition) return (tally) => reaches(tally.count >= 1, tally);
   if ("sum" in condition) return compileSum(condition, query);
   const { lessThan, atLeast = lessThan as number } = condition;
-  const test: TallyTest = (tally) => reaches(tally.count >= atLeast, tally);
+  const boundOf = compileBound(atLeast);
+  const test: TallyTest = (tally, call) => {
+    const bound = boundOf(call);
+    return bound === undefined ? "unclear" : reaches(tally.count >= bound, tally);
+  };
   return lessThan === undefined ? test : (tally, call) => not(test(tally, call));
+}
+
+/** Returns the bound for a call: `undefined` if it is a reference, and not to a number. */
+function compileBound(bound: number | ValueReference): (call: MatchedCall) => number | undefined {
+  if (typeof bound === "number") return () => bound;
+  const read = compileReference(bound);
+  return (call) => {
+    const [value] = read(call) ?? [];
+    return typeof value === "number" ? value : undefined;
+  };
 }
 
 /** The call itself may be what the sum is exceeded by. */
@@ -76,15 +97,23 @@ function compileSum(
   query: LedgerQuery,
 ): TallyTest {
   const path = parsePointer(sum);
-  const limit = amountOf(moreThan) as bigint;
-  const test: TallyTest = (tally, { input, tool }) => {
-    if (tool === undefined) return "unclear";
+  const boundOf = compileBound(moreThan);
+  const constant = typeof moreThan === "number" ? amountOf(moreThan) : undefined;
+  const test: TallyTest = (tally, call) => {
+    const { input, tool } = call;
+    const limit = constant ?? exactAmount(boundOf(call));
+    if (tool === undefined || limit === undefined) return "unclear";
     const own = query.matchesTool(tool.name) ? amountOf(lookUp(input, path)) : 0n;
     // What is not a sum may be anything.
     if (own === undefined) return "unclear";
     return reaches(tally.sum + own > limit, tally);
   };
   return atMost === undefined ? test : (tally, call) => not(test(tally, call));
+}
+
+/** A bound is not rounded, since it would be too high. */
+function exactAmount(bound: number | undefined): bigint | undefined {
+  return bound !== undefined && isExactAmount(bound) ? amountOf(bound) : undefined;
 }
 
 /** Calls that are not known can only add to what is. */
@@ -132,7 +161,9 @@ function canonicalPointer(pointer: string): string {
 function subjectOf(condition: HistoryCondition, { scope }: LedgerQuery): string {
   const { within } = condition;
   const time = typeof within === "number" ? formatDuration(within) : within;
-  const where = time === undefined ? `in the ${scope}` : `within ${time} by ${scope}`;
+  const bounds = Object.values(condition).filter((value) => isReference(value));
+  const bound = bounds.map((each) => `, bound by ${referenceName(each)}`).join("");
+  const where = `${time === undefined ? `in the ${scope}` : `within ${time} by ${scope}`}${bound}`;
   return `history (${kindOf(condition)} ${toolsOf(condition).join(", ")} ${where})`;
 }
 
@@ -194,7 +225,7 @@ function amountFlaws({ sum, atMost, moreThan }: HistoryMembers): readonly Flaw[]
     flaws.push(value("sum", "a sum takes one value of each call: '*' is not supported here"));
   }
   for (const [name, amount] of Object.entries({ atMost, moreThan })) {
-    if (amount === undefined || isExactAmount(amount)) continue;
+    if (typeof amount !== "number" || isExactAmount(amount)) continue;
     flaws.push(value(name, "must have at most 12 decimals"));
   }
   return flaws;

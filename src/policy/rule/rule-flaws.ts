@@ -15,9 +15,11 @@ import { compileGlob } from "../match/glob.ts";
 import { checkPrincipal, type Principal } from "../principal.ts";
 import type { Match } from "./conditions/match.ts";
 import { namedFields } from "./conditions/tracked-fields.ts";
+import { isReference } from "./conditions/value-reference.ts";
 import { historyFlaws } from "./history-conditions.ts";
 import {
   type AllowedUse,
+  type GlobSegments,
   type PolicyRule,
   type RuleCondition,
   type RuleConditions,
@@ -309,16 +311,30 @@ function flawsOfCondition(
   }
   if ("range" in condition) {
     const { min, max } = condition.range;
-    if (min === undefined || max === undefined || min <= max) return [];
+    if (typeof min !== "number" || typeof max !== "number" || min <= max) return [];
     const message = "the range is empty: min is greater than max";
     return [{ path: [...path, "range"], at: "value", message }];
   }
   if (!("glob" in condition)) return [];
   const { glob } = condition;
-  if (typeof glob === "string") return syntaxFlaws([...path, "glob"], () => compileGlob(glob));
-  return glob.flatMap((item, index) =>
-    syntaxFlaws([...path, "glob", String(index)], () => compileGlob(item)),
+  if (!Array.isArray(glob)) return globFlaws([...path, "glob"], glob as string | GlobSegments);
+  return (glob as readonly (string | GlobSegments)[]).flatMap((item, index) =>
+    globFlaws([...path, "glob", String(index)], item),
   );
+}
+
+function globFlaws(path: readonly string[], glob: string | GlobSegments): Flaw[] {
+  if (typeof glob === "string") return syntaxFlaws(path, () => compileGlob(glob));
+  const { segments } = glob;
+  const at = [...path, "segments"];
+  if (!segments.some(isReference)) return [valueFlaw(at, "none of these is a reference: write one glob")];
+  return segments.flatMap((segment, index) => {
+    if (typeof segment !== "string") return [];
+    const place = [...at, String(index)];
+    const isPath = /^[^/].*[^/]$|^[^/]$/s.test(index === 0 ? segment.replace(/^\//, "") : segment);
+    if (!isPath) return [valueFlaw(place, "must be one or several segments, without a '/' at either end")];
+    return syntaxFlaws(place, () => compileGlob(segment));
+  });
 }
 
 function flawsOfItems(

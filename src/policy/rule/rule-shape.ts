@@ -8,7 +8,7 @@ import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { MAX_AMOUNT_POINTER } from "../call-history.ts";
 import { CAPABILITIES, LIMITS, TOOL_NAMES } from "../grant/grant-shape.ts";
-import { CONDITION_DEFINITIONS, CONDITIONS, FIELD } from "./conditions/condition-shape.ts";
+import { CONDITION_DEFINITIONS, CONDITIONS, FIELD, orReference } from "./conditions/condition-shape.ts";
 import type { RulePolicyOptions } from "./rule.ts";
 import { ruleFlaws } from "./rule-flaws.ts";
 
@@ -37,8 +37,11 @@ const HISTORY: JsonObject = {
         TOOLS,
         "Counts earlier calls of these tools. Exactly one of `count`, `sum` and `after` must be set.",
       ),
-      lessThan: described(CALLS, "With `count`: there were fewer calls, without the one that is decided on."),
-      atLeast: described(CALLS, "With `count`: there were at least so many calls."),
+      lessThan: described(
+        orReference(CALLS),
+        "With `count`: there were fewer calls, without the one that is decided on.",
+      ),
+      atLeast: described(orReference(CALLS), "With `count`: there were at least so many calls."),
       sum: {
         description:
           "A JSON pointer to an argument, whose amounts in earlier calls and in the call itself are added.",
@@ -49,8 +52,8 @@ const HISTORY: JsonObject = {
         message: `must be a JSON pointer to an argument, such as '/amount', with at most ${MAX_AMOUNT_POINTER} characters`,
       },
       of: described(TOOLS, "With `sum`: the tools whose calls have the amount."),
-      atMost: described(AMOUNT, "With `sum`: the sum is at most this."),
-      moreThan: described(AMOUNT, "With `sum`: the sum is more than this."),
+      atMost: described(orReference(AMOUNT), "With `sum`: the sum is at most this."),
+      moreThan: described(orReference(AMOUNT), "With `sum`: the sum is more than this."),
       after: described(TOOLS, "An earlier call of one of these tools succeeded."),
       approved: described(
         { const: true, message: "must be true" },

@@ -29,22 +29,23 @@ export interface CountCondition extends HistoryWindow {
   /** Patterns of the tools whose calls count, like those of `tools`. */
   readonly count: readonly string[];
   /** There were fewer calls than this, without the call that is decided on: at most so many calls get through. */
-  readonly lessThan?: number;
+  readonly lessThan?: number | ValueReference;
   /** There were at least so many calls, without the call that is decided on. */
-  readonly atLeast?: number;
+  readonly atLeast?: number | ValueReference;
 }
 
 /**
  * Adds the amounts of earlier calls, and that of the call itself if it is one of these tools. Exactly one of the bounds
- * must be set, with at most 12 decimals. It is unclear if an amount is not a number from 0 to 2^53 - 1.
+ * must be set, with at most 12 decimals. It is unclear if an amount, or a bound that is a reference, is not a number from 0 to
+ * 2^53 - 1.
  */
 export interface SumCondition extends HistoryWindow {
   /** The JSON pointer (RFC 6901) to the amount in the arguments. It has at most 100 characters. */
   readonly sum: `/${string}`;
   /** Patterns of the tools whose calls have the amount. */
   readonly of: readonly string[];
-  readonly atMost?: number;
-  readonly moreThan?: number;
+  readonly atMost?: number | ValueReference;
+  readonly moreThan?: number | ValueReference;
 }
 
 /** Requires an earlier call that succeeded. */
@@ -175,6 +176,14 @@ export interface RuleConditions {
  * has another type or is ambiguous, the stricter decision applies: see `RulePolicy`.
  */
 export type RuleCondition =
+  | ConstantCondition
+  | ReferringCondition
+  | { /** The value does not meet this condition. */ readonly not: RuleCondition }
+  | { /** The value meets all of these conditions. */ readonly all: readonly RuleCondition[] }
+  | { /** The value meets one of these conditions. */ readonly any: readonly RuleCondition[] };
+
+/** A condition on one value that neither has others as parts nor refers to other values of the call. */
+export type ConstantCondition =
   | { /** The value equals this JSON value. */ readonly equals: JsonValue }
   | { /** The value equals one of these JSON values. */ readonly oneOf: readonly JsonValue[] }
   | {
@@ -204,10 +213,35 @@ export type RuleCondition =
   | {
       /** No text of the value contains a value that one of these fields had in an earlier result of the session. */
       readonly without: readonly ToolField[];
+    };
+
+/**
+ * Another value of the call, with which a condition compares: a JSON pointer to an argument, or one into the principal. An
+ * object of this form is always a reference, and never a constant.
+ */
+export type ValueReference = { readonly argument: `/${string}` } | { readonly principal: `/${string}` };
+
+/**
+ * A condition that compares a value with other values of the call. It is unclear, whatever the value is, if one of them is
+ * unset or `null`, or has another type than the condition requires: for `equals` and `oneOf`, that of the value.
+ */
+export type ReferringCondition =
+  | { readonly equals: ValueReference }
+  | {
+      /** A reference in place of the list is one to a list. */
+      readonly oneOf: ValueReference | readonly (JsonValue | ValueReference)[];
     }
-  | { /** The value does not meet this condition. */ readonly not: RuleCondition }
-  | { /** The value meets all of these conditions. */ readonly all: readonly RuleCondition[] }
-  | { /** The value meets one of these conditions. */ readonly any: readonly RuleCondition[] };
+  | { readonly glob: GlobSegments | readonly (string | GlobSegments)[] }
+  | { readonly prefix: ValueReference }
+  | { readonly range: { readonly min?: number | ValueReference; readonly max?: number | ValueReference } };
+
+/**
+ * A glob with values of the call as segments, which are joined with `/`. Each value must be one name: a text without `/` and
+ * the characters of globs.
+ */
+export interface GlobSegments {
+  readonly segments: readonly (string | ValueReference)[];
+}
 
 /** Where links, addresses and account numbers in a text may come from. */
 export interface LinkOrigins {

@@ -164,9 +164,36 @@ describe("a rule that denies or asks, and can never match, is an error with the 
   });
 });
 
+describe("a reference to what no call has is an error", () => {
+  test.each([
+    ["/to: { equals: { argument: /ccc } }", "the input of tool 'deploy' has no '/ccc': did you mean 'cc'?"],
+    ["/to: { not: { oneOf: [a, { argument: /ccc }] } }", "always unclear, and the rule always applies"],
+    ["/to: { equals: { principal: /tenant } }", "a principal has no '/tenant'"],
+    ["/path: { glob: { segments: [{ principal: /roless }] } }", "did you mean 'roles'?"],
+  ])("%s", (when, reason) => {
+    const [problem = "", ...others] = problemsOf(`tools: [deploy], when: { ${when} }`);
+    expect(problem).toMatch(/^2 error: /);
+    expect(problem).toContain(reason);
+    expect(others).toEqual([]);
+  });
+
+  test.each([
+    "/to: { equals: { argument: /cc } }",
+    "/to: { not: { equals: { principal: /attributes/tenant } } }",
+    "/count: { range: { max: { principal: /attributes/limit } } }",
+    "/path: { glob: { segments: [{ principal: /id }, '**'] } }",
+  ])("and %s is none", (when) => {
+    expect(problemsOf(`tools: [deploy], when: { ${when} }`)).toEqual([]);
+  });
+});
+
 describe("a text that looks like something else is a warning", () => {
   test.each([
-    ["/to: { equals: principal/attributes/tenant }", "is this text itself, and no reference"],
+    [
+      "/to: { equals: principal/attributes/tenant }",
+      "is this text itself, and no reference: for a reference, write { principal: /attributes/tenant }",
+    ],
+    ["/to: { equals: /cc }", "for a reference, write { argument: /cc }"],
     ["/to: { not: { equals: session/id } }", "is this text itself"],
     ["/to: { oneOf: [a, '{{user}}'] }", "is this text itself"],
     ["/path: { glob: '$HOME/.ssh/**' }", "is this text itself"],

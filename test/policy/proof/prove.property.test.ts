@@ -50,7 +50,10 @@ const simple: fc.Arbitrary<RuleCondition> = fc.oneof(
   fc.record({ glob: fc.constantFrom("**", "b/*", "/srv/**") }),
   fc.record({ prefix: fc.constantFrom("https://", "/", "a") }),
   fc.record({ regex: fc.constantFrom("^a$", "c", "^(b|x)/[a-z]+$") }),
-  fc.record({ range: fc.record({ min: fc.constantFrom(0, 2) }) }),
+  fc.record({ range: fc.record({ min: fc.constantFrom(0, 2, { argument: "/n" } as const) }) }),
+  fc.record({
+    equals: fc.constantFrom({ principal: "/attributes/team" } as const, { argument: "/b" } as const),
+  }),
 );
 const condition: fc.Arbitrary<RuleCondition> = fc.oneof(
   { weight: 3, arbitrary: simple },

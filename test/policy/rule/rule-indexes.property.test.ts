@@ -60,6 +60,8 @@ const condition = fc.oneof(
   fc.record({ equals: value }),
   fc.record({ oneOf: fc.array(value, { minLength: 1, maxLength: 3 }) }),
   fc.record({ not: fc.record({ equals: value }) }),
+  fc.record({ oneOf: fc.constant(["a", { argument: "/b/a" }]) }),
+  fc.record({ prefix: fc.constantFrom({ argument: "/a" }, { principal: "/id" }) }),
   fc.record({ prefix: fc.constantFrom("a", "a/", "a/b", "/a", "./a", "A", "https://a", "https://A.b:443/") }),
   fc.record({ glob: fc.oneof(glob, fc.array(glob, { minLength: 1, maxLength: 3 })) }),
 );

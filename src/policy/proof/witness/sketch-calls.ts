@@ -4,6 +4,7 @@ import { isOriginTemplate } from "../../grant/execution-grant.ts";
 import { isFileTemplate } from "../../grant/file-template.ts";
 import { checkPrincipal } from "../../principal.ts";
 import { compileCondition, parseKey } from "../../rule/conditions/condition.ts";
+import { unlessReferring } from "../../rule/conditions/value-reference.ts";
 import type { AllowedUse, PolicyRule, RuleCondition, RuleConditions } from "../../rule/rule.ts";
 import { globTexts, nameLike, originLike, regexTexts } from "./matching-texts.ts";
 import { schemaValues } from "./schema-values.ts";
@@ -194,7 +195,9 @@ function meets(condition: RuleCondition, value: JsonValue): boolean {
   return compileCondition("", condition)({ input: value, sessionId: "" }) === "yes";
 }
 
-function guesses(condition: RuleCondition): readonly JsonValue[] {
+function guesses(written: RuleCondition): readonly JsonValue[] {
+  const condition = unlessReferring(written);
+  if (condition === undefined) return [];
   if ("equals" in condition) return [condition.equals];
   if ("oneOf" in condition) return condition.oneOf;
   if ("glob" in condition) return [condition.glob].flat().flatMap(globTexts);

@@ -3,7 +3,7 @@ import { compilePattern, type Pattern } from "../../../patterns/pattern.ts";
 import { isAmbiguous, MAX_MATCHED_LENGTH } from "../../match/ambiguous-text.ts";
 import { compileGlob } from "../../match/glob.ts";
 import { canonicalPattern, canonicalUrl, foldPath, type SpelledInput } from "../../match/spellings.ts";
-import type { RuleCondition } from "../rule.ts";
+import type { ConstantCondition } from "../rule.ts";
 import { type Match, yesOrNo } from "./match.ts";
 
 /** One kind of condition, on a value as it is written, and on other spellings of it. */
@@ -16,7 +16,7 @@ export interface Comparison {
 }
 
 type Textual = Extract<
-  RuleCondition,
+  ConstantCondition,
   { equals: unknown } | { oneOf: unknown } | { glob: unknown } | { prefix: unknown } | { regex: unknown }
 >;
 

@@ -2,7 +2,62 @@ import { described, thenSchema } from "../../../config/shape.ts";
 import { POINTER_PATTERN } from "../../../json/pointer.ts";
 import type { JsonObject } from "../../../json/value.ts";
 
-const GLOB = { type: "string", minLength: 1 };
+/** The schema of a `ValueReference`. `*` is no wildcard here. */
+const REFERENCE: JsonObject = {
+  type: "object",
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+  message: "must have either 'argument' or 'principal', with a JSON pointer",
+  properties: Object.fromEntries(
+    [
+      ["argument", "A JSON pointer to an argument of the call."],
+      ["principal", "A JSON pointer into the principal, such as `/attributes/tenant`."],
+    ].map(([name = "", help = ""]) => [name, described(pointerSchema(name), help)]),
+  ),
+};
+
+function pointerSchema(root: string): JsonObject {
+  const example = root === "argument" ? "/owner" : "/attributes/tenant";
+  return {
+    type: "string",
+    minLength: 1,
+    pattern: POINTER_PATTERN,
+    not: { pattern: "/\\*(?:/|$)" },
+    message: `must be a JSON pointer, such as '${example}', without '*'`,
+  };
+}
+
+/** The schema of what can be a reference in place of something else. */
+export function orReference(schema: JsonObject): JsonObject {
+  return { if: { type: "object" }, ...thenSchema(REFERENCE), else: schema };
+}
+
+/** Any value, of which a map with nothing but a member of a reference is one. */
+const VALUE: JsonObject = {
+  if: {
+    type: "object",
+    maxProperties: 1,
+    anyOf: [{ required: ["argument"] }, { required: ["principal"] }],
+  },
+  ...thenSchema(REFERENCE),
+};
+
+const GLOB: JsonObject = {
+  if: { type: "object" },
+  ...thenSchema({
+    type: "object",
+    additionalProperties: false,
+    required: ["segments"],
+    properties: {
+      segments: described(
+        { type: "array", minItems: 1, items: orReference({ type: "string", minLength: 1 }) },
+        "The segments of a glob, of which those that are references stand for one name each.",
+      ),
+    },
+  }),
+  else: { type: "string", minLength: 1 },
+};
 const CONDITION = { $ref: "#/$defs/condition" };
 
 /** A pointer to a field of an output. */
@@ -56,13 +111,23 @@ export const CONDITION_DEFINITIONS: JsonObject = {
     message:
       "must have exactly one of equals, oneOf, glob, prefix, regex, range, from, links, without, not, all, any",
     properties: {
-      equals: described({}, "The value equals this one."),
-      oneOf: described({ type: "array", minItems: 1 }, "The value equals one of these."),
+      equals: described(VALUE, "The value equals this one, or that of a reference."),
+      oneOf: described(
+        orReference({ type: "array", minItems: 1, items: VALUE }),
+        "The value equals one of these, or one of the list of a reference.",
+      ),
       glob: described(
-        { type: ["string", "array"], minLength: 1, minItems: 1, items: GLOB },
+        {
+          if: { type: "array" },
+          ...thenSchema({ type: "array", minItems: 1, items: GLOB }),
+          else: GLOB,
+        },
         "The value is a path that one of these globs matches.",
       ),
-      prefix: described({ type: "string", minLength: 1 }, "The value is a string that starts with this one."),
+      prefix: described(
+        orReference({ type: "string", minLength: 1 }),
+        "The value is a string that starts with this one, or with that of a reference.",
+      ),
       regex: described(
         { type: "string", minLength: 1 },
         "The value is a string of which this regular expression (ECMAScript, linear time) matches a part.",
@@ -73,8 +138,11 @@ export const CONDITION_DEFINITIONS: JsonObject = {
         additionalProperties: false,
         minProperties: 1,
         properties: {
-          min: described({ type: "number" }, "The least number. Default: any."),
-          max: described({ type: "number" }, "The greatest number. Default: any."),
+          min: described(orReference({ type: "number" }), "The least number, or a reference. Default: any."),
+          max: described(
+            orReference({ type: "number" }),
+            "The greatest number, or a reference. Default: any.",
+          ),
         },
       },
       from: described(

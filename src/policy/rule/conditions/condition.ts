@@ -4,9 +4,23 @@ import type { ToolField, ValueProvenance, ValueSource } from "../../call-history
 import { overlaps, type SpelledInput, type Spellings } from "../../match/spellings.ts";
 import type { PolicyRequest } from "../../policy.ts";
 import { MAX_REFERENCE_TEXT, referencesIn } from "../../references.ts";
-import type { RuleCondition, RuleConditions } from "../rule.ts";
+import type {
+  ConstantCondition,
+  ReferringCondition,
+  RuleCondition,
+  RuleConditions,
+  ValueReference,
+} from "../rule.ts";
 import { compareSpelled, compileComparison } from "./comparison.ts";
 import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
+import {
+  compileReference,
+  referenceName,
+  referencesOf,
+  stepsOf as stepsOfReference,
+  unlessReferring,
+  withValues,
+} from "./value-reference.ts";
 
 /** A call with what came before it. */
 type CallInSession = Pick<PolicyRequest, "history">;
@@ -38,7 +52,7 @@ export interface CompiledCondition {
 export function compileConditions({ all, any, ...entries }: RuleConditions): CompiledCondition[] {
   const compiled = Object.entries(entries as { readonly [key: string]: RuleCondition }).map(
     ([key, condition]): CompiledCondition => ({
-      subject: `${key === "" ? "the input" : key} (${Object.keys(condition).join(", ")})`,
+      subject: `${key === "" ? "the input" : key} (${describe(condition)})`,
       test: compileCondition(key, condition),
     }),
   );
@@ -49,6 +63,12 @@ export function compileConditions({ all, any, ...entries }: RuleConditions): Com
     compiled.push({ subject: "any", test });
   }
   return compiled;
+}
+
+/** Such as `glob`, or `equals principal/attributes/tenant`. */
+function describe(condition: RuleCondition): string {
+  const names = referencesOf(condition).map(({ reference }) => referenceName(reference));
+  return [...Object.keys(condition), ...new Set(names)].join(" ");
 }
 
 /**
@@ -62,6 +82,7 @@ export function compileConditions({ all, any, ...entries }: RuleConditions): Com
  * - for `glob`, `prefix` and `regex`, if the value is not a string, or is longer than
  *   `MAX_MATCHED_LENGTH`, and for `glob` and `prefix` also if it is ambiguous (see `isAmbiguous`);
  * - for `range`, if it is not a number;
+ * - if the condition refers to a value of the call that is unset or has another type: see `ReferringCondition`;
  * - for `from`, `links` and `without`, if the call has no history, or that no longer has what they depend on;
  * - for `equals`, `oneOf`, `glob`, `prefix` and `regex` on an argument that the tool declares as a path or URL, if the text
  *   and another spelling of it disagree: where the path leads, relative to the workspace or absolute, or the canonical URL.
@@ -112,10 +133,15 @@ export function parseKey(key: string): ConditionKey {
 
 /** Returns the steps to the arguments that conditions depend on, with `*` for every element. */
 export function inputsOf({ all = [], any = [], ...entries }: RuleConditions): readonly (readonly string[])[] {
-  const own = Object.keys(entries).flatMap((key) => {
-    const { root, paths } = parseKey(key);
-    return root === "input" ? [stepsOf(paths)] : [];
-  });
+  const own = Object.entries(entries as { readonly [key: string]: RuleCondition }).flatMap(
+    ([key, condition]) => {
+      const { root, paths } = parseKey(key);
+      const referred = referencesOf(condition).flatMap(({ reference }) =>
+        "argument" in reference ? [stepsOfReference(reference)] : [],
+      );
+      return root === "input" ? [stepsOf(paths), ...referred] : referred;
+    },
+  );
   return [...own, ...all.flatMap(inputsOf), ...any.flatMap(inputsOf)];
 }
 
@@ -188,16 +214,39 @@ function compileTest(condition: RuleCondition): ValueTest {
     const tests = condition.any.map(compileTest);
     return (found, call, spelled) => anyOf(tests, (test) => test(found, call, spelled));
   }
-  const test = compileLeaf(condition);
+  const constant = unlessReferring(condition) as ConstantCondition | undefined;
+  if (constant === undefined) return compileReferring(condition as ReferringCondition);
+  const test = compileLeaf(constant);
   return (found, call, spelled) => {
     if (typeof found === "symbol") return found === MISSING ? "no" : "unclear";
     return test(found, call, spelled);
   };
 }
 
-type Comparison = Exclude<RuleCondition, { not: unknown } | { all: unknown } | { any: unknown }>;
+/** Where a value has several spellings, the condition must come to the same with each. */
+function compileReferring(condition: ReferringCondition): ValueTest {
+  const references = referencesOf(condition).map(({ reference }) => reference);
+  const read = references.map(compileReference);
+  return (found, call, spelled) => {
+    const all = read.map((each) => each(call));
+    if (!all.every((values) => values !== undefined)) return "unclear";
+    if (found === UNREACHABLE) return "unclear";
+    const spellings = Array.from(
+      { length: Math.max(...all.map(({ length }) => length)) },
+      (_, index) => index,
+    );
+    return eachOf(spellings, (index) => {
+      const values = all.map((each) => each[Math.min(index, each.length - 1)] as JsonValue);
+      const resolve = (reference: ValueReference): JsonValue =>
+        values[references.indexOf(reference)] as JsonValue;
+      const constant = withValues(condition, resolve, found === MISSING ? undefined : found);
+      if (constant === undefined) return "unclear";
+      return found === MISSING ? "no" : compileLeaf(constant)(found, call, spelled);
+    });
+  };
+}
 
-function compileLeaf(condition: Comparison): LeafTest {
+function compileLeaf(condition: ConstantCondition): LeafTest {
   if ("from" in condition) return compileFrom(condition.from);
   if ("links" in condition) return compileLinks(condition.links.from);
   if ("without" in condition) return compileWithout(condition.without);
