@@ -5,7 +5,6 @@ import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { isOriginTemplate, type RuleCapabilities } from "../grant/execution-grant.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
-import { concernedTools } from "../rule/concerned-tools.ts";
 import { toolsMemberOf, toolsOf } from "../rule/history-conditions.ts";
 import {
   type DefaultUse,
@@ -16,6 +15,7 @@ import {
   usedBy,
 } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
+import { concernedTools } from "../rule/rule-matcher.ts";
 import type { ConditionProblem, PolicyTool } from "./checked-rule.ts";
 import { conditionProblems } from "./condition-checks.ts";
 import { fieldProblems, untrustedProblems } from "./field-checks.ts";

@@ -250,3 +250,25 @@ function isEmpty(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length === 0;
   return value === null || value === "" || (isJsonObject(value) && Object.keys(value).length === 0);
 }
+
+/** A tool, as far as its name, tags and side effects can be matched. */
+interface NamedTool {
+  readonly name: string;
+  readonly tags?: readonly string[];
+  /** Default: `"destructive"`, as in a registry. */
+  readonly sideEffects?: SideEffects;
+}
+
+/** Returns the tools that a rule concerns. Its conditions, which may be invalid, are left out. */
+export function concernedTools<Tool extends NamedTool>(
+  { tools: names, tags, sideEffects }: Pick<RuleMatch, "tools" | "tags" | "sideEffects">,
+  tools: readonly Tool[],
+): Tool[] {
+  const parts = {
+    ...(names && { tools: names }),
+    ...(tags && { tags }),
+    ...(sideEffects && { sideEffects }),
+  };
+  const matcher = new RuleMatcher(parts, Date.now);
+  return tools.filter((tool) => matcher.concerns({ sideEffects: "destructive", ...tool }));
+}

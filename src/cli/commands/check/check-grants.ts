@@ -13,8 +13,8 @@ import {
 import { isOriginTemplate, mostOf } from "../../../policy/grant/execution-grant.ts";
 import { type LimitName, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
 import { isWithinOrigin, originOf, parseOrigin } from "../../../policy/grant/net-grant.ts";
-import { concernedTools } from "../../../policy/rule/concerned-tools.ts";
 import { type AllowedUse, isConditional, type PolicyRule, usedBy } from "../../../policy/rule/rule.ts";
+import { concernedTools } from "../../../policy/rule/rule-matcher.ts";
 import type { Sandbox, SandboxRouter } from "../../../sandboxes/contract/sandbox.ts";
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { remoteNeeds } from "../../../tool/implementations/remote-implementation.ts";

@@ -1,10 +1,10 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigPath } from "../../../config/source.ts";
 import type { Tool } from "../../../engine/tool.ts";
-import { concernedTools } from "../../../policy/rule/concerned-tools.ts";
 import { namedFields } from "../../../policy/rule/conditions/tracked-fields.ts";
 import { toolsOf } from "../../../policy/rule/history-conditions.ts";
 import type { HistoryCondition, PolicyRule } from "../../../policy/rule/rule.ts";
+import { concernedTools } from "../../../policy/rule/rule-matcher.ts";
 import { type BaseMode, type CallLevel, DEFAULT_CLASS_LEVELS, levelOf } from "../../../sessions/levels.ts";
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
