@@ -3,6 +3,7 @@ import { getSystemErrorMessage } from "node:util";
 import { Composer, type CST, type Document, Lexer, LineCounter, Parser, visit, YAMLParseError } from "yaml";
 import { guardFiles } from "../base/guarded-files.ts";
 import { atOnce, inSlices, type Steps } from "../base/turns.ts";
+import { formatBytes } from "../base/units.ts";
 import type { JsonValue } from "../json/value.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
 import type { Shape } from "./shape.ts";
@@ -13,6 +14,19 @@ export type ConfigPath = readonly (string | number)[];
 
 /** The maximum length of a configuration, in UTF-16 code units: 1 MiB of ASCII. */
 export const MAX_CONFIG_LENGTH = 1_048_576;
+
+/** How large a file may be, and how it is read. */
+export interface SourceBounds {
+  /** In UTF-16 code units, and in bytes. */
+  readonly length: number;
+  /** The maximum number of values, with aliases expanded. */
+  readonly values: number;
+  /** Whether an integer that a double cannot represent is rounded. Default: it is an error. */
+  readonly roundsIntegers?: boolean;
+}
+
+/** Aliases can make a short text expand endlessly. This many values are enough for any configuration. */
+const CONFIG_BOUNDS: SourceBounds = { length: MAX_CONFIG_LENGTH, values: 100_000 };
 
 /** One syntax error tends to cause more of them, so only the first ones are reported. */
 const MAX_SYNTAX_PROBLEMS = 10;
@@ -71,15 +85,15 @@ export class ConfigSource {
   }
 
   /** Like {@link ConfigSource.parse}, in steps. */
-  static *parsing(text: string, file: string): Steps<ConfigSource> {
-    if (text.length > MAX_CONFIG_LENGTH) {
-      const message = "the file is longer than 1 MiB";
+  static *parsing(text: string, file: string, bounds: SourceBounds = CONFIG_BOUNDS): Steps<ConfigSource> {
+    if (text.length > bounds.length) {
+      const message = tooLong(bounds);
       throw new ConfigError([{ file, line: 1, column: 1, severity: "error", message }]);
     }
     const lines = new LineCounter();
     const document = yield* readDocument(text.replace(/^\ufeff/, ""), lines);
     yield;
-    const reader = new TreeReader((offset, message) => locate(file, lines, offset, message, "error"));
+    const reader = new TreeReader((offset, message) => locate(file, lines, offset, message, "error"), bounds);
     const found = [...document.errors, ...document.warnings];
     // Whatever else the parser says of such a text, it says because it gave up.
     const tooDeep = found.find(({ code }) => code === "RESOURCE_EXHAUSTION");
@@ -215,32 +229,41 @@ function startOfText(document: Document, offset: number): number {
   return start;
 }
 
+function tooLong({ length }: SourceBounds): string {
+  return `the file is longer than ${formatBytes(length)}`;
+}
+
 /**
  * Reads a configuration file.
  *
  * @param shownAs The file's name in problems. Default: `path`.
+ * @param bounds Default: those of a configuration.
  * @throws {ConfigError} if the file cannot be read or is not UTF-8, and like {@link ConfigSource.parse}.
  */
-export async function readConfigFile(path: string, shownAs: string = path): Promise<ConfigSource> {
+export async function readConfigFile(
+  path: string,
+  shownAs: string = path,
+  bounds: SourceBounds = CONFIG_BOUNDS,
+): Promise<ConfigSource> {
   guardFiles([{ path, access: "read" }]);
-  return inSlices(ConfigSource.parsing(await readText(path, shownAs), shownAs), {});
+  return inSlices(ConfigSource.parsing(await readText(path, shownAs, bounds), shownAs, bounds), {});
 }
 
-async function readText(path: string, file: string): Promise<string> {
+async function readText(path: string, file: string, bounds: SourceBounds): Promise<string> {
   const refuse = (message: string): never => {
     throw new ConfigError([{ file, line: 1, column: 1, severity: "error", message }]);
   };
   try {
     await using handle = await open(path);
     // One more byte than allowed detects a file that is too long. The size in its metadata may be wrong.
-    const buffer = new Uint8Array(MAX_CONFIG_LENGTH + 1);
+    const buffer = new Uint8Array(bounds.length + 1);
     let length = 0;
     for (;;) {
       const { bytesRead } = await handle.read(buffer, length, buffer.length - length);
       length += bytesRead;
       if (bytesRead === 0 || length === buffer.length) break;
     }
-    if (length > MAX_CONFIG_LENGTH) return refuse("the file is longer than 1 MiB");
+    if (length > bounds.length) return refuse(tooLong(bounds));
     return new TextDecoder("utf-8", { fatal: true }).decode(buffer.subarray(0, length));
   } catch (error) {
     if (error instanceof ConfigError) throw error;

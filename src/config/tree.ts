@@ -24,14 +24,18 @@ export interface LocatedValue {
   readonly members: ReadonlyMap<string, LocatedValue>;
 }
 
-/** Aliases can make a short text expand endlessly. This many values are enough for any configuration. */
-const MAX_VALUES = 100_000;
 const UNPAIRED_SURROGATE = "a text must not have an unpaired surrogate";
 const NO_MEMBERS: ReadonlyMap<string, LocatedValue> = new Map();
 
+/** What a tree may be. */
+interface TreeBounds {
+  readonly values: number;
+  readonly roundsIntegers?: boolean;
+}
+
 /**
  * Turns a parsed YAML document into a JSON value with positions. Keys must be strings and unique within a map. Aliases
- * are expanded as long as there are at most {@link MAX_VALUES} values.
+ * are expanded as long as there are no more values than its bounds allow.
  */
 export class TreeReader {
   /** The problems found so far. */
@@ -41,10 +45,12 @@ export class TreeReader {
   /** The nodes that have set their anchor. A node that is read again through an alias does not set it again. */
   readonly #anchored = new Set<Node>();
   readonly #targets = new Map<Alias, Node>();
+  readonly #bounds: TreeBounds;
   #values = 0;
 
-  constructor(problemAt: (offset: number, message: string) => ConfigProblem) {
+  constructor(problemAt: (offset: number, message: string) => ConfigProblem, bounds: TreeBounds) {
     this.#problemAt = problemAt;
+    this.#bounds = bounds;
   }
 
   /**
@@ -54,7 +60,8 @@ export class TreeReader {
    */
   read(node: Node | null | undefined, offset: number, keyOffset: number = offset, depth = 1): LocatedValue {
     const at = startOf(node) ?? offset;
-    if (++this.#values > MAX_VALUES) this.#abort(at, `the file has more than ${MAX_VALUES} values`);
+    const { values: most } = this.#bounds;
+    if (++this.#values > most) this.#abort(at, `the file has more than ${most} values`);
     if (depth > MAX_DEPTH) this.#abort(at, `nested deeper than ${MAX_DEPTH} levels`);
     if (isAlias(node)) return { ...this.#followed(node, at, depth), offset: at, keyOffset };
     let value: JsonValue = null;
@@ -106,7 +113,8 @@ export class TreeReader {
     }
     if (typeof value === "number" && Number.isFinite(value)) {
       // Arguments of calls have no such integers, either: another one must not be taken for it.
-      if (isRounded(value, source)) this.#report(offset, "this integer cannot be represented exactly");
+      if (!this.#bounds.roundsIntegers && isRounded(value, source))
+        this.#report(offset, "this integer cannot be represented exactly");
       return value;
     }
     this.#report(offset, "this value cannot be represented in JSON");
