@@ -34,6 +34,21 @@ export type ToolCommand =
       /** Where to write the component. */
       readonly out: string;
     }
+  | {
+      readonly name: "tool import";
+      /** A description of an API in OpenAPI. */
+      readonly file: string;
+      /** Patterns of the operations to import. Default: all. */
+      readonly operations: readonly string[];
+      /** The origins of the API. */
+      readonly origins: readonly string[];
+      /** `PATTERN=CLASS`: the side effects of operations. */
+      readonly sideEffects: readonly string[];
+      /** `SCHEME=NAME`: the names of secrets. */
+      readonly secrets: readonly string[];
+      /** The folder of the config and the policy. */
+      readonly out: string;
+    }
   | { readonly name: "tool new"; readonly directory: string; readonly template: Template };
 
 /** The languages of new projects. */

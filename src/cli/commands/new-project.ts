@@ -122,7 +122,7 @@ export async function init(directory: string, terminal: Terminal): Promise<ExitC
  * @param files Texts by paths below the directory.
  * @param next What to do next.
  */
-async function writeNewFiles(
+export async function writeNewFiles(
   directory: string,
   files: ReadonlyMap<string, string>,
   next: string,
@@ -138,7 +138,7 @@ async function writeNewFiles(
       await writeFile(join(directory, name), text, { flag: "wx" });
     }
   } catch (error) {
-    await print(stderr, shown`sandgate: cannot create the project: ${(error as Error).message}`);
+    await print(stderr, shown`sandgate: cannot create the files: ${(error as Error).message}`);
     return EXIT_BAD_INPUT;
   }
   const written = Array.from(files.keys(), (name) => shown`${join(directory, name)}`);

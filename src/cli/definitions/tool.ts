@@ -120,6 +120,63 @@ const component = defineCommand({
     (await import("../commands/tool/component.ts")).makeComponent(options, terminal),
 });
 
+const importOperations = defineCommand({
+  name: "tool import",
+  endsAtOnce: true,
+  summary: "makes HTTP tools of the operations of an API that OpenAPI describes",
+  details: [
+    "It writes sandgate.yaml with the tools and policy.yaml with what grants them, and overwrites nothing. What it has to leave out, it names. Nothing is fetched.",
+    "Operations are named by their operationId or as 'GET /pets/{petId}', in which * matches any characters.",
+  ],
+  arguments: { FILE: { help: "the OpenAPI document (3.0 or 3.1), in YAML or JSON" } },
+  options: {
+    origin: {
+      type: "string",
+      multiple: true,
+      value: "ORIGIN",
+      help: "where the API is, such as https://api.example.com; of the servers in the document, only the path is taken",
+    },
+    operations: {
+      type: "string",
+      multiple: true,
+      value: "OPERATION",
+      help: "which operations; may be repeated; default: all",
+    },
+    "side-effects": {
+      type: "string",
+      multiple: true,
+      value: "OPERATION=CLASS",
+      help: "says what operations do at worst, such as 'GET *=read'; the last one that matches counts; default: network for GET, HEAD and OPTIONS, destructive for all others",
+    },
+    secret: {
+      type: "string",
+      multiple: true,
+      value: "SCHEME=NAME",
+      help: "the name of the secret for a security scheme; default: made of the origin and the scheme",
+    },
+    out: {
+      type: "string",
+      short: "o",
+      value: "DIR",
+      help: "the folder to write to; default: the current one",
+    },
+  },
+  read: (
+    { origin: origins, operations, "side-effects": sideEffects, secret: secrets, out = "." },
+    { FILE: file },
+  ) => ({
+    name: "tool import" as const,
+    file,
+    origins,
+    operations,
+    sideEffects,
+    secrets,
+    out,
+  }),
+  run: async (options, terminal) =>
+    (await import("../commands/tool/import.ts")).importTools(options, terminal),
+});
+
 const create = defineCommand({
   name: "tool new",
   summary: "creates a project with a tool and its test",
@@ -145,7 +202,7 @@ const create = defineCommand({
 });
 
 /** `sandgate tool …` */
-export const TOOL_COMMANDS: readonly Command[] = [run, check, inspect, component, create];
+export const TOOL_COMMANDS: readonly Command[] = [run, check, inspect, component, importOperations, create];
 
 function templateOf(language: (typeof LANGUAGES)[number] = "javascript", wasm: boolean): Template {
   if (language === "javascript") return wasm ? "wasm-javascript" : "javascript";

@@ -49,7 +49,7 @@ test("sandgate init writes nothing if one of its files exists", async () => {
   expect(await sandgate(["init", folder])).toEqual({
     code: 2,
     stdout: "",
-    stderr: `sandgate: cannot create the project: ${join(folder, "message.json")} already exists\n`,
+    stderr: `sandgate: cannot create the files: ${join(folder, "message.json")} already exists\n`,
   });
   expect(await readdir(folder)).toEqual(["message.json"]);
   expect(await readFile(join(folder, "message.json"), "utf8")).toBe("mine");

@@ -74,7 +74,7 @@ describe("sandgate tool new", () => {
       [[folder, "-l", "go"], "must be one of javascript, typescript, c, assemblyscript, rust, not 'go'"],
       [[folder, "-l", "typescript", "--wasm"], "--wasm is not possible with typescript"],
       [[folder, "-l", "rust", "--key-value"], "--key-value is only possible with assemblyscript"],
-      [[join(folder, "file")], "cannot create the project: "],
+      [[join(folder, "file")], "cannot create the files: "],
       [["a", "b"], "unexpected argument 'b'"],
     ] as const) {
       const outcome = await sandgate(["tool", "new", ...args]);
