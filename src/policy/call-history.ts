@@ -52,8 +52,16 @@ export const MAX_AMOUNT_POINTER = 100;
  * Every answer is `undefined` if not everything is remembered that it depends on.
  */
 export interface ValueProvenance {
-  /** Whether a value came whole from a source. */
-  isFrom(source: ValueSource, value: string | number): boolean | undefined;
+  /**
+   * Whether a value came whole from a source.
+   *
+   * @param row Of a {@link RowField}, the values of its {@link rowKeys}.
+   */
+  isFrom(
+    source: ValueSource,
+    value: string | number,
+    row?: readonly (string | number)[],
+  ): boolean | undefined;
   /** Whether a link, address or account number (see `referencesIn`) came from a source. */
   isReferenceFrom(source: ValueSource, reference: string): boolean | undefined;
   /** Whether a text contains a value of a field, in whatever case and with whatever blanks and punctuation. */
@@ -64,7 +72,7 @@ export interface ValueProvenance {
 export type ValueSource = "user" | FieldSource;
 
 /** A field of earlier results in the session. */
-export type FieldSource = ToolField | LookupField;
+export type FieldSource = ToolField | LookupField | RowField;
 
 /** A field of the results of a tool. */
 export interface ToolField {
@@ -81,6 +89,26 @@ export interface LookupField {
   readonly lookup: string;
   /** Like {@link ToolField.field}. */
   readonly field: string;
+}
+
+/**
+ * Another value of the call, with which a condition compares: a JSON pointer to an argument, or one into the principal. An
+ * object of this form is always a reference, and never a constant.
+ */
+export type ValueReference = { readonly argument: `/${string}` } | { readonly principal: `/${string}` };
+
+/**
+ * A field of those rows in the results of a tool whose other fields have values of the call: the customer of the order with
+ * this id. A row is one element of each list on the way.
+ */
+export interface RowField extends ToolField {
+  /** What the row has in other fields, which are pointers like {@link ToolField.field}. At least one. */
+  readonly row: { readonly [field: `/${string}`]: ValueReference };
+}
+
+/** The fields of a row by which it is found, in a fixed order. */
+export function rowKeys({ row }: RowField): readonly `/${string}`[] {
+  return (Object.keys(row) as `/${string}`[]).sort();
 }
 
 /**
@@ -104,6 +132,7 @@ export interface TrackedFields {
 
 /** A text that is the same for equal fields only. */
 export function fieldKey(source: FieldSource): string {
+  if ("row" in source) return JSON.stringify(["row", source.tool, source.field, ...rowKeys(source)]);
   return JSON.stringify(
     "lookup" in source ? ["lookup", source.lookup, source.field] : ["tool", source.tool, source.field],
   );

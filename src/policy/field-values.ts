@@ -41,6 +41,69 @@ function* follow(value: JsonValue, [step, ...others]: readonly string[]): Genera
   }
 }
 
+/**
+ * Yields what a row of an output has in several fields, for each row that has all of them as a text or number. Fields below the
+ * same list are of the same element of it.
+ *
+ * @param fields See `ToolField.field`.
+ */
+export function rowsAt(
+  output: JsonValue,
+  fields: readonly string[],
+): Generator<readonly (string | number)[]> {
+  return followAll(output, fields.map(parsePointer));
+}
+
+function* followAll(
+  value: JsonValue,
+  paths: readonly (readonly string[])[],
+): Generator<readonly (string | number)[]> {
+  const steps = [...new Set(paths.map(([step]) => step))];
+  const [step] = steps;
+  if (Array.isArray(value) && !steps.some((each) => each !== undefined && LIST_INDEX.test(each))) {
+    const inElement = paths.map((path) => (path[0] === "*" ? path.slice(1) : path));
+    for (const element of value as readonly JsonValue[]) yield* followAll(element, inElement);
+  } else if (steps.length > 1) {
+    yield* productOf(
+      steps.map((each) => paths.flatMap((path, place) => (path[0] === each ? [place] : []))),
+      (places) =>
+        followAll(
+          value,
+          places.map((place) => paths[place] as readonly string[]),
+        ),
+    );
+  } else if (step === undefined) {
+    if (typeof value === "string" || typeof value === "number") yield paths.map(() => value);
+  } else {
+    const others = paths.map((path) => path.slice(1));
+    const members =
+      step === "*" && isJsonObject(value)
+        ? Object.values(value)
+        : typeof value === "object" && value !== null && Object.hasOwn(value, step)
+          ? [(value as { readonly [name: string]: JsonValue })[step]]
+          : [];
+    for (const member of members) if (member !== undefined) yield* followAll(member, others);
+  }
+}
+
+/** Yields every combination of what groups of fields have, with each field at its place. */
+function* productOf(
+  [places, ...others]: readonly (readonly number[])[],
+  rowsOf: (places: readonly number[]) => Iterable<readonly (string | number)[]>,
+): Generator<readonly (string | number)[]> {
+  if (places === undefined) {
+    yield [];
+    return;
+  }
+  for (const row of rowsOf(places)) {
+    for (const rest of productOf(others, rowsOf)) {
+      const whole = [...rest];
+      for (const [index, place] of places.entries()) whole[place] = row[index] as string | number;
+      yield whole;
+    }
+  }
+}
+
 function* textsIn(text: string): Generator<string> {
   if (text.length <= MAX_VALUE_LENGTH) yield text;
   if (!text.includes("\n")) return;

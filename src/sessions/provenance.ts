@@ -5,12 +5,14 @@ import {
   type FieldSource,
   fieldKey,
   type KnownSource,
+  type RowField,
+  rowKeys,
   type ToolField,
   type TrackedFields,
   type ValueProvenance,
   type ValueSource,
 } from "../policy/call-history.ts";
-import { fieldValues, valuesAt } from "../policy/field-values.ts";
+import { fieldValues, rowsAt, valuesAt } from "../policy/field-values.ts";
 import { MAX_REFERENCE_TEXT, referencesIn } from "../policy/references.ts";
 import { MAX_WORDS, standsWhole, UserWords } from "../policy/user-words.ts";
 import { fold, locatedIn, ResultOrigins } from "./result-origins.ts";
@@ -127,8 +129,13 @@ export class ProvenanceLedger implements ValueProvenance {
     return sources;
   }
 
-  isFrom(source: ValueSource, value: string | number): boolean | undefined {
+  isFrom(
+    source: ValueSource,
+    value: string | number,
+    row: readonly (string | number)[] = [],
+  ): boolean | undefined {
     if (source === "user") return this.#words.have(value);
+    if ("row" in source) return this.#has(source, "row", JSON.stringify([...row, value]));
     return this.#has(source, "value", value);
   }
 
@@ -155,6 +162,10 @@ export class ProvenanceLedger implements ValueProvenance {
   }
 
   #learn(source: FieldSource, output: JsonValue): void {
+    if ("row" in source) {
+      this.#learnRows(source, output);
+      return;
+    }
     const key = fieldKey(source);
     let count = 0;
     for (const value of fieldValues(output, source.field)) {
@@ -167,6 +178,20 @@ export class ProvenanceLedger implements ValueProvenance {
       this.#values.set(key, values);
       values.add("value", value);
       for (const reference of references) values.add("reference", reference);
+    }
+  }
+
+  /** By what a row is found may have come from anywhere: the tool says what belongs to it. */
+  #learnRows(source: RowField, output: JsonValue): void {
+    const key = fieldKey(source);
+    let count = 0;
+    for (const row of rowsAt(output, [...rowKeys(source), source.field])) {
+      if (++count > this.#most) this.#isWhole = false;
+      if (this.#tainted.has("value", fold(row.at(-1) as string | number))) continue;
+      if (!this.#hasRoom()) return;
+      const values = this.#values.get(key) ?? new ValueSet();
+      this.#values.set(key, values);
+      values.add("row", JSON.stringify(row));
     }
   }
 
@@ -281,8 +306,8 @@ class ConversationWords {
   }
 }
 
-/** A whole value, or a link, address or account number in one. */
-type ValueKind = "value" | "reference";
+/** A whole value, a link, address or account number in one, or the values of a row. */
+type ValueKind = "value" | "reference" | "row";
 
 /** Values that are remembered by their digests, apart from each other by their kind. */
 class ValueSet {

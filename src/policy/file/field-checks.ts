@@ -2,6 +2,7 @@ import { suggest } from "../../base/unknown-names.ts";
 import type { ConfigPath } from "../../config/source.ts";
 import { LIST_INDEX, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
+import { rowKeys } from "../call-history.ts";
 import { namedFields } from "../rule/conditions/tracked-fields.ts";
 import type { PolicyRule, UntrustedResult } from "../rule/rule.ts";
 import type { PolicyTool } from "./checked-rule.ts";
@@ -30,8 +31,11 @@ export function fieldProblems(
       const message = `no rule allows calls of '${name}', so that there are no results with this field: allow them, or remove this`;
       return [{ path: [...place, key], message }];
     }
-    const message = whyNoValue(tool, field.field);
-    return message === undefined ? [] : [{ path: [...place, "field"], message }];
+    const rows = "row" in field ? rowKeys(field).map((key) => [[...place, "row", key], key] as const) : [];
+    return [[[...place, "field"], field.field] as const, ...rows].flatMap(([at, pointer]) => {
+      const message = whyNoValue(tool, pointer);
+      return message === undefined ? [] : [{ path: at, message }];
+    });
   });
 }
 

@@ -1,18 +1,18 @@
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
 import type { Flaw } from "../../config/shape.ts";
 import { escapePointer, lookUp, parsePointer } from "../../json/pointer.ts";
-import { amountOf, isExactAmount, type LedgerQuery, type LedgerTally } from "../call-history.ts";
+import {
+  amountOf,
+  isExactAmount,
+  type LedgerQuery,
+  type LedgerTally,
+  type ValueReference,
+} from "../call-history.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
 import type { CompiledCondition, MatchedCall } from "./conditions/condition.ts";
 import { type Match, not, yesOrNo } from "./conditions/match.ts";
 import { compileReference, isReference, referenceName } from "./conditions/value-reference.ts";
-import type {
-  AfterCondition,
-  CountCondition,
-  HistoryCondition,
-  SumCondition,
-  ValueReference,
-} from "./rule.ts";
+import type { AfterCondition, CountCondition, HistoryCondition, SumCondition } from "./rule.ts";
 
 /** Every member that some condition can have. */
 type Member = keyof HistoryMembers;

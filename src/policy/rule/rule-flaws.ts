@@ -3,6 +3,7 @@ import type { Flaw } from "../../config/shape.ts";
 import { LIST_INDEX, parsePointer } from "../../json/pointer.ts";
 import { compilePattern, type PatternOptions } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
+import { rowKeys } from "../call-history.ts";
 import { checkCapabilities } from "../grant/capabilities.ts";
 import {
   isOriginTemplate,
@@ -171,7 +172,8 @@ function untrustedFlaws(
     for (const { path, field, isSource } of namedFields(rule.when)) {
       if (!isSource || field === "user") continue;
       const tool = "lookup" in field ? field.lookup : field.tool;
-      const marked = markedFields.find(tool, field.field);
+      const fields = [field.field, ...("row" in field ? rowKeys(field) : [])];
+      const marked = fields.map((each) => markedFields.find(tool, each)).find((each) => each !== undefined);
       if (marked === undefined) continue;
       const what = marked === "" ? `the results of '${tool}'` : `'${marked}' in the results of '${tool}'`;
       const message = `${what} cannot be a source: 'untrusted' says that outsiders write it`;

@@ -2,7 +2,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Principal } from "../../tool/principal.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
-import type { ToolField, ValueSource } from "../call-history.ts";
+import type { RowField, ToolField, ValueReference, ValueSource } from "../call-history.ts";
 import type { RequiredIsolation, RuleCapabilities } from "../grant/execution-grant.ts";
 import type { ResourceLimits } from "../grant/limits.ts";
 
@@ -202,9 +202,9 @@ export type ConstantCondition =
   | {
       /**
        * The value is a text or number that came whole from one of these sources, or a list of such values. It does not
-       * match if it came from elsewhere, and is unclear outside of a session.
+       * match if it came from elsewhere, and is unclear outside of a session, and if a reference of a `RowField` is unset.
        */
-      readonly from: readonly ValueSource[];
+      readonly from: readonly ValueSource[] | RowField;
     }
   | {
       /** Each link, address and account number in the value came from one of these sources: see `referencesIn`. */
@@ -214,12 +214,6 @@ export type ConstantCondition =
       /** No text of the value contains a value that one of these fields had in an earlier result of the session. */
       readonly without: readonly ToolField[];
     };
-
-/**
- * Another value of the call, with which a condition compares: a JSON pointer to an argument, or one into the principal. An
- * object of this form is always a reference, and never a constant.
- */
-export type ValueReference = { readonly argument: `/${string}` } | { readonly principal: `/${string}` };
 
 /**
  * A condition that compares a value with other values of the call. It is unclear, whatever the value is, if one of them is
@@ -245,7 +239,7 @@ export interface GlobSegments {
 
 /** Where links, addresses and account numbers in a text may come from. */
 export interface LinkOrigins {
-  readonly from: readonly ValueSource[];
+  readonly from: readonly Exclude<ValueSource, RowField>[];
 }
 
 /** Inclusive bounds of a number. At least one must be set. */

@@ -84,18 +84,48 @@ function fieldOf(member: "tool" | "lookup"): JsonObject {
   };
 }
 
-const SOURCES: JsonObject = {
-  type: "array",
-  minItems: 1,
-  items: {
-    if: { type: "object", required: ["lookup"] },
-    ...thenSchema(fieldOf("lookup")),
-    else: {
-      if: { type: "object" },
-      ...thenSchema(fieldOf("tool")),
-      else: { const: "user", message: "must be 'user', or a map with 'tool' or 'lookup', and 'field'" },
+/** The schema of a `RowField`. */
+const ROW_FIELD: JsonObject = {
+  type: "object",
+  additionalProperties: false,
+  required: ["tool", "row", "field"],
+  properties: {
+    ...(fieldOf("tool")["properties"] as JsonObject),
+    row: {
+      description:
+        "The values of the call that the same row has in other fields, by JSON pointers to these. A row is one element of each list.",
+      type: "object",
+      minProperties: 1,
+      propertyNames: { ...FIELD, minLength: 1 },
+      additionalProperties: REFERENCE,
     },
   },
+};
+
+function sourcesOf(field: JsonObject): JsonObject {
+  return {
+    type: "array",
+    minItems: 1,
+    items: {
+      if: { type: "object", required: ["lookup"] },
+      ...thenSchema(fieldOf("lookup")),
+      else: {
+        if: { type: "object" },
+        ...thenSchema(field),
+        else: { const: "user", message: "must be 'user', or a map with 'tool' or 'lookup', and 'field'" },
+      },
+    },
+  };
+}
+
+const SOURCES: JsonObject = sourcesOf(fieldOf("tool"));
+
+const VALUE_SOURCES: JsonObject = {
+  if: { type: "array" },
+  ...thenSchema(
+    sourcesOf({ if: { type: "object", required: ["row"] }, ...thenSchema(ROW_FIELD), else: fieldOf("tool") }),
+  ),
+  else: ROW_FIELD,
 };
 
 /** The schema of `RuleConditions`, in a schema that has the {@link CONDITION_DEFINITIONS} as its `$defs`. */
@@ -146,8 +176,8 @@ export const CONDITION_DEFINITIONS: JsonObject = {
         },
       },
       from: described(
-        SOURCES,
-        "The value is a text or number that came whole from one of these: the words of the user (`user`) or a field of earlier results.",
+        VALUE_SOURCES,
+        "The value is a text or number that came whole from one of these: the words of the user (`user`), a field of earlier results, or one of a row of them.",
       ),
       links: {
         description: "Each link, address and account number in the value came from one of these.",

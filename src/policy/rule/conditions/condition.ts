@@ -1,16 +1,17 @@
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
-import type { ToolField, ValueProvenance, ValueSource } from "../../call-history.ts";
+import {
+  type RowField,
+  rowKeys,
+  type ToolField,
+  type ValueProvenance,
+  type ValueReference,
+  type ValueSource,
+} from "../../call-history.ts";
 import { overlaps, type SpelledInput, type Spellings } from "../../match/spellings.ts";
 import type { PolicyRequest } from "../../policy.ts";
 import { MAX_REFERENCE_TEXT, referencesIn } from "../../references.ts";
-import type {
-  ConstantCondition,
-  ReferringCondition,
-  RuleCondition,
-  RuleConditions,
-  ValueReference,
-} from "../rule.ts";
+import type { ConstantCondition, ReferringCondition, RuleCondition, RuleConditions } from "../rule.ts";
 import { compareSpelled, compileComparison } from "./comparison.ts";
 import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
 import {
@@ -23,7 +24,7 @@ import {
 } from "./value-reference.ts";
 
 /** A call with what came before it. */
-type CallInSession = Pick<PolicyRequest, "history">;
+type CallInSession = MatchedCall;
 
 /** Decides whether a value meets a condition in a call. */
 type ProvenanceTest = (value: JsonValue, call: CallInSession) => Match;
@@ -262,13 +263,44 @@ function compileLeaf(condition: ConstantCondition): LeafTest {
  * Tests that a text or number came whole from one of these sources, or a list of them. Values of other types come from
  * nowhere; an empty list has no value that could.
  */
-function compileFrom(sources: readonly ValueSource[]): ProvenanceTest {
-  const test: ProvenanceTest = (value, call) => {
-    if (Array.isArray(value)) return allOf(value as readonly JsonValue[], (each) => test(each, call));
+function compileFrom(from: readonly ValueSource[] | RowField): ProvenanceTest {
+  const sources = [from].flat() as readonly ValueSource[];
+  const rows = new Map(
+    sources.flatMap((source) =>
+      typeof source === "object" && "row" in source
+        ? [
+            [
+              source,
+              rowKeys(source).map((key) => compileReference(source.row[key] as ValueReference)),
+            ] as const,
+          ]
+        : [],
+    ),
+  );
+  const test = (value: JsonValue, call: CallInSession, known: KnownRows): Match => {
+    if (Array.isArray(value)) return allOf(value as readonly JsonValue[], (each) => test(each, call, known));
     if (typeof value !== "string" && typeof value !== "number") return "no";
-    return fromOneOf(sources, call, (provenance, source) => provenance.isFrom(source, value));
+    return fromOneOf(sources, call, (provenance, source) =>
+      provenance.isFrom(source, value, known?.get(source)),
+    );
   };
-  return test;
+  if (rows.size === 0) return (value, call) => test(value, call, undefined);
+  return (value, call) => {
+    const known = new Map<ValueSource, readonly (string | number)[]>();
+    for (const [source, keys] of rows) {
+      const values = keys.map((read) => read(call)?.[0]).filter(isPlain);
+      if (values.length < keys.length) return "unclear";
+      known.set(source, values);
+    }
+    return test(value, call, known);
+  };
+}
+
+/** What the references of sources stand for; `undefined` if there are none. */
+type KnownRows = ReadonlyMap<ValueSource, readonly (string | number)[]> | undefined;
+
+function isPlain(value: JsonValue | undefined): value is string | number {
+  return typeof value === "string" || typeof value === "number";
 }
 
 /** Tests that each link, address and account number in the texts of a value came from one of these sources. */

@@ -25,7 +25,10 @@ export function namedFields({ all = [], any = [], ...entries }: RuleConditions =
 }
 
 function fieldsOf(condition: RuleCondition): NamedField[] {
-  if ("from" in condition) return under(["from"], listed(condition.from, true));
+  if ("from" in condition) {
+    const { from } = condition;
+    return under(["from"], "tool" in from ? [{ path: [], field: from, isSource: true }] : listed(from, true));
+  }
   if ("links" in condition) return under(["links", "from"], listed(condition.links.from, true));
   if ("without" in condition) return under(["without"], listed(condition.without, false));
   if ("not" in condition) return under(["not"], fieldsOf(condition.not));

@@ -1,14 +1,9 @@
 import { lookUp, POINTER_PATTERN, parsePointer } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
+import type { RowField, ValueReference, ValueSource } from "../../call-history.ts";
 import { overlaps, type Spellings } from "../../match/spellings.ts";
 import type { PolicyRequest } from "../../policy.ts";
-import type {
-  ConstantCondition,
-  GlobSegments,
-  ReferringCondition,
-  RuleCondition,
-  ValueReference,
-} from "../rule.ts";
+import type { ConstantCondition, GlobSegments, ReferringCondition, RuleCondition } from "../rule.ts";
 
 /** The parts of a call to which references lead. */
 type ReferredCall = Pick<PolicyRequest, "input" | "principal"> & {
@@ -50,7 +45,16 @@ export function referencesOf(condition: RuleCondition): readonly PlacedReference
   if ("not" in condition) return under(["not"], condition.not);
   if ("all" in condition) return condition.all.flatMap((part, index) => under(["all", index], part));
   if ("any" in condition) return condition.any.flatMap((part, index) => under(["any", index], part));
-  return ownReferences(condition);
+  return "from" in condition ? rowReferences(condition.from) : ownReferences(condition);
+}
+
+function rowReferences(from: readonly ValueSource[] | RowField): readonly PlacedReference[] {
+  const inSource = (source: ValueSource, path: PlacedReference["path"]): readonly PlacedReference[] =>
+    typeof source === "object" && "row" in source
+      ? Object.entries(source.row).flatMap(([key, value]) => referencesAt([...path, "row", key], value))
+      : [];
+  if ("tool" in from) return inSource(from, ["from"]);
+  return from.flatMap((source, index) => inSource(source, ["from", index]));
 }
 
 function ownReferences(condition: RuleCondition): readonly PlacedReference[] {
