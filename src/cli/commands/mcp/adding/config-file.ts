@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { type Document, isMap, isSeq, parseDocument, YAMLMap, YAMLSeq } from "yaml";
+import { readConfigFile } from "../../../../config/source.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
 import type { SideEffects } from "../../../../tool/side-effects.ts";
 import { pathBeside } from "../../../config/guard-code.ts";
@@ -16,6 +17,7 @@ export interface WrittenServer {
   readonly args?: readonly (string | SecretPlace)[];
   readonly env?: Readonly<Record<string, SecretPlace | { readonly env: string }>>;
   readonly headers?: Readonly<Record<string, SecretPlace>>;
+  readonly bearer?: { readonly env: string };
   readonly fs?: readonly JsonObject[];
   readonly net?: readonly string[];
 }
@@ -91,17 +93,17 @@ export class ConfigFile {
   /**
    * Reads a config.
    *
-   * @throws {Error} if it, or the policy that it names, cannot be read as YAML.
+   * @throws {ConfigError} if it, or the policy that it names, cannot be read as YAML.
    */
   static async open(path: string): Promise<ConfigFile> {
-    const document = parsed(await readFile(path, "utf8"), path);
+    const document = await read(path);
     const named = document.get("policy");
     if (typeof named !== "string" || !/\.ya?ml$/.test(named))
       return new ConfigFile(path, false, document, undefined);
     const file = pathBeside(path, named);
     return new ConfigFile(path, false, document, {
       path: file,
-      document: parsed(await readFile(file, "utf8"), file),
+      document: await read(file),
     });
   }
 
@@ -110,7 +112,7 @@ export class ConfigFile {
     const text =
       BEGINNING.replace("DESTRUCTIVE", confirming === "client" ? "deny" : "prompt") +
       (confirming === "client" ? AT_CLIENT : AT_CONSOLE);
-    const document = parsed(text, path);
+    const document = parsed(text);
     if (tokens !== undefined) {
       const credentials = [
         { id: "client", token: tokens.client, roles: ["caller"] },
@@ -130,6 +132,25 @@ export class ConfigFile {
   /** Whether its tools are served over HTTP, to sessions. */
   get isServed(): boolean {
     return this.#document.getIn(["server", "sessions"]) === true;
+  }
+
+  /** The file with the token of a caller, such as a client of MCP; `undefined` if the config names none. */
+  get callerToken(): string | undefined {
+    const { server } = this.#document.toJS() as { readonly server?: JsonValue };
+    const credentials = server !== undefined && isJsonObject(server) ? server["credentials"] : undefined;
+    for (const each of Array.isArray(credentials) ? credentials : []) {
+      if (!isJsonObject(each) || !Array.isArray(each["roles"]) || !each["roles"].includes("caller")) continue;
+      const { token } = each;
+      const file = token !== undefined && isJsonObject(token) ? token["file"] : undefined;
+      if (typeof file === "string") return pathBeside(this.path, file);
+    }
+    return undefined;
+  }
+
+  /** Where the server listens, as the default is. */
+  get listen(): string {
+    const listen = this.#document.getIn(["server", "listen"]);
+    return typeof listen === "string" ? listen : "127.0.0.1:7420";
   }
 
   /** The servers by name, as they are written. */
@@ -214,7 +235,7 @@ export class ConfigFile {
 
 /** Returns a server as YAML, for a person. */
 export function serverText(server: WrittenServer): string {
-  const document = parsed("{}", "");
+  const document = parsed("{}");
   document.contents = written(document, server);
   return textOf(document).trimEnd();
 }
@@ -239,11 +260,14 @@ function textOf(document: Document): string {
   return document.toString({ lineWidth: 110, flowCollectionPadding: true });
 }
 
-function parsed(text: string, path: string): Document {
-  const document = parseDocument(text);
-  const [error] = document.errors;
-  if (error !== undefined) throw new Error(`${path} cannot be read: ${error.message}`);
-  return document;
+async function read(path: string): Promise<Document> {
+  // Its problems are those of every command with a config.
+  await readConfigFile(path);
+  return parsed(await readFile(path, "utf8"));
+}
+
+function parsed(text: string): Document {
+  return parseDocument(text);
 }
 
 async function replace(path: string, text: string, isNew: boolean): Promise<void> {

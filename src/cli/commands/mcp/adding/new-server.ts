@@ -20,8 +20,12 @@ export interface FoundServer {
   readonly command?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Variables that it gets from Sandgate's environment at each start: the names there, by its own names of them. */
+  readonly passed?: Readonly<Record<string, string>>;
   readonly url?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The variable of Sandgate's environment that has the bearer token for the URL. */
+  readonly bearer?: string;
 }
 
 /** What a person grants on the command line. */
@@ -100,6 +104,7 @@ async function written(found: FoundServer, given: GivenGrants, context: Context)
   const env: Record<string, { readonly file: string } | { readonly env: string }> = {};
   for (const [variable, value] of Object.entries(found.env ?? {}))
     env[variable] = await secrets.write(name, variable, value);
+  for (const [variable, own] of Object.entries(found.passed ?? {})) env[variable] = { env: own };
   for (const text of given.env) {
     const at = text.indexOf("=");
     const variable = at === -1 ? text : text.slice(0, at);
@@ -109,7 +114,11 @@ async function written(found: FoundServer, given: GivenGrants, context: Context)
     const sent: Record<string, { readonly file: string }> = {};
     for (const [header, value] of Object.entries(headers))
       sent[header] = await secrets.write(name, header, value);
-    return { url, ...(Object.keys(sent).length > 0 && { headers: sent }) };
+    return {
+      url,
+      ...(Object.keys(sent).length > 0 && { headers: sent }),
+      ...(found.bearer !== undefined && { bearer: { env: found.bearer } }),
+    };
   }
   const wanted = wantedPackage(command ?? "", args);
   const program = wanted === undefined ? findProgram(command ?? "") : await packageOf(wanted, context);
