@@ -146,6 +146,18 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [2, "why c1 -d DIR/missing"],
   ],
   "mcp add": [[2, "mcp add notes -c DIR/sandgate.yaml"]],
+  "mcp import": [
+    [2, "mcp import DIR/missing.json -c DIR/sandgate.yaml"],
+    [2, "mcp import DIR/object.json -c DIR/sandgate.yaml"],
+  ],
+  "mcp install": [
+    [0, "mcp install -c DIR/sandgate.yaml"],
+    [2, "mcp install -c DIR/missing.yaml"],
+  ],
+  "mcp update": [
+    [2, "mcp update nothing -c DIR/sandgate.yaml"],
+    [2, "mcp update nothing -c DIR/missing.yaml"],
+  ],
   "mcp pin": [
     [1, "mcp pin -c DIR/sandgate.yaml"],
     [0, "mcp pin --yes -c DIR/sandgate.yaml"],
@@ -201,6 +213,9 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "journal replay": ["1"],
   "journal forget": ["0"],
   "mcp add": ["0", "1"],
+  "mcp import": ["0", "1"],
+  "mcp install": ["1"],
+  "mcp update": ["0", "1"],
   "mcp diff": ["0", "1"],
   "mcp login": ["0", "1"],
   "mcp logout": ["0"],

@@ -81,6 +81,34 @@ const ADDING = {
   },
 } as const;
 
+const GRANTS = {
+  read: {
+    type: "string",
+    value: "PATH",
+    multiple: true,
+    help: "a file or directory that it may read; may be repeated",
+  },
+  write: {
+    type: "string",
+    value: "PATH",
+    multiple: true,
+    help: "a file or directory that it may read and write; may be repeated",
+  },
+  net: {
+    type: "string",
+    value: "ORIGIN",
+    multiple: true,
+    help: "an origin that it may reach; may be repeated",
+  },
+  env: {
+    type: "string",
+    short: "e",
+    value: "NAME",
+    multiple: true,
+    help: "a variable of this environment that it gets at each start; may be repeated",
+  },
+} as const;
+
 const add = defineCommand({
   name: "mcp add",
   summary: "installs an MCP server, starts it once, and adds it to a config with what you grant it",
@@ -96,31 +124,7 @@ const add = defineCommand({
   argumentsBefore: 1,
   options: {
     ...ADDING,
-    read: {
-      type: "string",
-      value: "PATH",
-      multiple: true,
-      help: "a file or directory that it may read; may be repeated",
-    },
-    write: {
-      type: "string",
-      value: "PATH",
-      multiple: true,
-      help: "a file or directory that it may read and write; may be repeated",
-    },
-    net: {
-      type: "string",
-      value: "ORIGIN",
-      multiple: true,
-      help: "an origin that it may reach; may be repeated",
-    },
-    env: {
-      type: "string",
-      short: "e",
-      value: "NAME",
-      multiple: true,
-      help: "a variable of this environment that it gets at each start; may be repeated",
-    },
+    ...GRANTS,
   },
   exitCodes: { 1: "the server cannot be used yet, and was not added" },
   read: (
@@ -137,5 +141,88 @@ const add = defineCommand({
   run: async (options, terminal) => (await import("../commands/mcp/adding/add.ts")).add(options, terminal),
 });
 
+const importCommand = defineCommand({
+  name: "mcp import",
+  summary: "shows the servers of a client's config, and adds those that you pick",
+  details: [
+    "It reads the configs of Claude, Cursor, VS Code, Codex and opencode. Each server that you pick is started once, confined and without network: see docs/mcp.md#importing-servers.",
+  ],
+  arguments: {
+    FILE: {
+      isOptional: true,
+      help: "the config of a client; default: your own ones. Those of projects are written by strangers, and have to be named",
+    },
+  },
+  options: {
+    ...ADDING,
+    server: {
+      type: "string",
+      short: "s",
+      value: "NAME",
+      multiple: true,
+      help: "imports this one; may be repeated; default: you are asked about each",
+    },
+    ...GRANTS,
+    "write-client": {
+      type: "boolean",
+      help: "has the client's config name Sandgate in the places of the imported servers, with a backup",
+    },
+    undo: { type: "boolean", help: "puts back what --write-client has changed last in FILE" },
+  },
+  exitCodes: { 1: "a server cannot be used yet, and was not added" },
+  read: (
+    {
+      config = CONFIG.value,
+      confirm: confirming,
+      scripts,
+      server: servers,
+      "write-client": writesClient,
+      undo: undoes,
+      ...grants
+    },
+    { FILE: file },
+  ) => ({ config, confirming, scripts, servers, writesClient, undoes, grants, file }),
+  run: async (options, terminal) =>
+    (await import("../commands/mcp/adding/import.ts")).importServers(options, terminal),
+});
+
+const install = defineCommand({
+  name: "mcp install",
+  summary: "installs the packages of a config's MCP servers that are missing on this machine",
+  arguments: {},
+  options: { ...REQUIRED_CONFIG, scripts: ADDING.scripts },
+  exitCodes: { 1: "a package cannot be installed" },
+  read: ({ config, scripts }) => ({ config, scripts }),
+  run: async (options, terminal) =>
+    (await import("../commands/mcp/adding/update.ts")).install(options, terminal),
+});
+
+const update = defineCommand({
+  name: "mcp update",
+  summary: "installs another version of an MCP server's package, and shows what changes",
+  details: [
+    "What the tools of the new version say is shown, and approved, with mcp diff: see docs/mcp.md#packages.",
+  ],
+  arguments: {
+    ...SERVER,
+    VERSION: { isOptional: true, help: "a version, a range or a tag; default: latest" },
+  },
+  options: { ...REQUIRED_CONFIG, scripts: ADDING.scripts },
+  exitCodes: { 1: "the package cannot be installed" },
+  read: ({ config, scripts }, { SERVER: server, VERSION: version }) => ({ config, scripts, server, version }),
+  run: async (options, terminal) =>
+    (await import("../commands/mcp/adding/update.ts")).update(options, terminal),
+});
+
 /** `sandgate mcp …` */
-export const MCP_COMMANDS: readonly Command[] = [add, pin, diff, serve, login, logout];
+export const MCP_COMMANDS: readonly Command[] = [
+  add,
+  importCommand,
+  install,
+  update,
+  pin,
+  diff,
+  serve,
+  login,
+  logout,
+];

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startRegistry, type TestRegistry } from "../../../fixtures/mcp/registry.ts";
 import { ISOLATIONS } from "../../../sandboxes/process/availability.ts";
 import { createFolder, type Outcome, sandgate, type TerminalOptions } from "../../sandgate.ts";
@@ -239,5 +239,48 @@ describe.skipIf(ISOLATIONS.length === 0)("The package of a server", () => {
     await (await createProject()).add(COMMAND);
     const { code, stderr } = await project.run("check");
     expect([code, stderr]).toEqual([2, expect.stringContaining(problem)]);
+  });
+
+  test("is updated with a look at what changes, and used once that is approved", async () => {
+    const project = await createProject();
+    await project.add(["--confirm", "client", ...COMMAND]);
+    writeFileSync(project.config, project.text.replace("read: prompt", "read: auto"));
+    await project.run("mcp pin", ["--yes"]);
+    const same = await project.run("mcp update", ["notes", "1.0.0"]);
+    expect([same.code, same.stdout]).toEqual([0, "'notes' has npm:notes-server@1.0.0 already\n"]);
+    const updated = await project.run("mcp update", ["notes", "^1.1"]);
+    expect(updated.code).toBe(0);
+    expect(updated.stdout).toContain('/versions/notes-server\n  - | "1.0.0"\n  + | "1.1.0"');
+    expect(project.text).toContain("package: npm:notes-server@1.1.0");
+    expect(await project.call("mcp_notes_read_note")).not.toContain("called read_note");
+    const diff = await project.run("mcp diff", ["--accept"]);
+    expect(diff.stdout).toContain('+ | "A tool of 1.1.0"');
+    expect(await project.call("mcp_notes_read_note")).toContain("called read_note");
+    const failed = await project.run("mcp update", ["notes", "7.0.0"]);
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining("cannot be installed")]);
+    const unknown = await project.run("mcp update", ["other"]);
+    expect([unknown.code, unknown.stderr]).toEqual([
+      2,
+      expect.stringContaining("no server 'other' with a package"),
+    ]);
+  });
+
+  test("is installed on another machine as the config says", async () => {
+    const project = await createProject({
+      "sandgate.yaml":
+        "mcp: { servers: { notes: { package: npm:notes-server@1.0.0 } } }\npolicy: { rules: [] }\n",
+    });
+    vi.stubEnv("XDG_DATA_HOME", join(project.folder, "data"));
+    try {
+      expect((await project.run("check")).stderr).toContain("'sandgate mcp install' installs it");
+      const installed = await project.run("mcp install");
+      expect([installed.code, installed.stdout]).toEqual([
+        0,
+        "'notes': npm:notes-server@1.0.0 is installed\n",
+      ]);
+      expect((await project.run("check")).code).toBe(0);
+    } finally {
+      vi.stubEnv("XDG_DATA_HOME", join(registry.home, "data"));
+    }
   });
 });
