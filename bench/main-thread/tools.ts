@@ -1,7 +1,7 @@
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { anthropicMessagesProtocol, openAiChatProtocol } from "../../src/entry/protocols.ts";
 import { readListedTools } from "../../src/mcp/import/listed-tool.ts";
-import { listedTools } from "../../src/mcp/server/tools/tool-handlers.ts";
+import { listedTools } from "../../src/mcp/server/tool-handlers.ts";
 import type { ProviderProtocol } from "../../src/protocols/protocol.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import type { StallCase } from "./turn-meter.ts";

@@ -13,7 +13,7 @@ import type {
   McpResourceContents,
   McpResourceTemplate,
 } from "../server/mcp-offers.ts";
-import { passedMeta } from "../server/tools/tool-result.ts";
+import { passedMeta } from "../server/tool-result.ts";
 import type { CallLinks } from "./client-link.ts";
 import type { ListedOffer, ServerOffers } from "./listed-offer.ts";
 

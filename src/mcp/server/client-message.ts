@@ -2,7 +2,7 @@ import { parseJson } from "../../json/parse.ts";
 import { rawItems, rawMembers } from "../../json/raw-parts.ts";
 import type { JsonBounds } from "../../json/refusal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import type { Sdk } from "./load-sdk.ts";
+import type { Sdk } from "./options.ts";
 
 /** The part of the SDK that reading a message needs. */
 export type MessageSdk = Pick<Sdk, "isSpecType" | "specTypeSchemas">;

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import { toLine } from "../../rendering/shown.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { LogLevel } from "../../tool/streamed.ts";
-import type { Sdk } from "./load-sdk.ts";
+import type { Sdk } from "./options.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
 import type { InputResponses, OpenRequest, Run } from "./runs/run.ts";
 import type { PendingRuns, Runs, RunWatch } from "./runs/runs.ts";

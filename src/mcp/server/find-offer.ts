@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { Sdk } from "./load-sdk.ts";
 import type { McpOffers, McpPrompt, McpResource, McpResourceTemplate } from "./mcp-offers.ts";
+import type { Sdk } from "./options.ts";
 
 /** The tool through which resources are read. Rules name it, and `/uri`. No list has it. */
 export const READ_RESOURCE = "resources/read";

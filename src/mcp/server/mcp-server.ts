@@ -4,19 +4,17 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import type { HostContext } from "../../tool/implementations/implementations.ts";
 import type { McpProgress } from "../../tool/implementations/remote-implementation.ts";
 import type { Principal } from "../../tool/principal.ts";
-import { callDirectly, type PostedMessage } from "./call-directly.ts";
+import { callDirectly, type PostedMessage, refuseParamHeaders } from "./call-directly.ts";
 import { readBody } from "./client-message.ts";
 import { ClientSessions, errorResponse, LegacySessions } from "./legacy-sessions.ts";
-import { loadSdk } from "./load-sdk.ts";
 import type { McpOffers } from "./mcp-offers.ts";
 import { offerTools } from "./offer-tools.ts";
-import { MCP_SERVER_NAMES, type McpSender, type McpServerOptions } from "./options.ts";
+import { loadSdk, MCP_SERVER_NAMES, type McpSender, type McpServerOptions } from "./options.ts";
 import { isSubscribed, peerServer, type ServerParts, templateMatcher } from "./peer-server.ts";
 import type { ClientCapabilities, McpInputRequest } from "./runs/input-requests.ts";
 import { PendingRuns, Runs } from "./runs/runs.ts";
 import { type McpStdio, type StdioStreams, serveStdio } from "./serve-stdio.ts";
-import { refuseParamHeaders } from "./tools/param-headers.ts";
-import type { EndOfCall } from "./tools/tool-handlers.ts";
+import type { EndOfCall } from "./tool-handlers.ts";
 
 type OfferOptions = Pick<McpServerOptions, "imported" | keyof McpOffers>;
 

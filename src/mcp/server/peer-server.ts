@@ -20,13 +20,12 @@ import {
   pageOf,
   READ_RESOURCE,
 } from "./find-offer.ts";
-import type { Sdk } from "./load-sdk.ts";
 import type { McpOffers } from "./mcp-offers.ts";
 import { findCompletion } from "./offer-tools.ts";
-import type { McpServerOptions } from "./options.ts";
+import type { McpServerOptions, Sdk } from "./options.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
 import type { PendingRuns, Runs } from "./runs/runs.ts";
-import { addTools, type EndOfCall } from "./tools/tool-handlers.ts";
+import { addTools, type EndOfCall } from "./tool-handlers.ts";
 
 /** How many resources one client may subscribe to. */
 const MAX_SUBSCRIPTIONS = 1_000;

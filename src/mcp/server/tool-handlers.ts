@@ -4,14 +4,14 @@ import type {
   Server as SdkServer,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import type { Tool } from "../../../engine/tool.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import { withObjectInput } from "../../../protocols/freeform.ts";
-import type { Session } from "../../../sessions/session.ts";
-import { changesNothing } from "../../../tool/side-effects.ts";
-import { type ExchangeParts, exchange } from "../exchange.ts";
-import { OFFER_TOOLS, pageOf } from "../find-offer.ts";
-import type { McpServerOptions } from "../options.ts";
+import type { Tool } from "../../engine/tool.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { withObjectInput } from "../../protocols/freeform.ts";
+import type { Session } from "../../sessions/session.ts";
+import { changesNothing } from "../../tool/side-effects.ts";
+import { type ExchangeParts, exchange } from "./exchange.ts";
+import { OFFER_TOOLS, pageOf } from "./find-offer.ts";
+import type { McpServerOptions } from "./options.ts";
 import { passedMeta, toolResult, wireOutputSchema } from "./tool-result.ts";
 
 /** A tool in `tools/list`. */

@@ -1,7 +1,7 @@
-import type { ToolExecution } from "../../../engine/call/execution.ts";
-import { toToolResult, WITHDRAWN_TEXT } from "../../../engine/call/messages.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import { isContentOutput } from "../../../tool/content.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { toToolResult, WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { isContentOutput } from "../../tool/content.ts";
 
 /**
  * The member of an execution's metadata with the result as MCP has it: `content` with blocks of every type,
