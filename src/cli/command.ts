@@ -1,3 +1,4 @@
+import type { ConfigUse } from "./found-config.ts";
 import {
   type Arguments,
   type ArgumentValues,
@@ -11,7 +12,34 @@ import { EXIT_INTERRUPTED, type Terminal } from "./terminal.ts";
 /** The option `--config` without its help. */
 export const CONFIG = { type: "string", short: "c", value: "sandgate.yaml" } as const;
 
-/** The option `--config` of commands that cannot do without. */
+/** The options of commands that find the config in the current folder if none is named: see {@link withConfig}. */
+export const FOUND_CONFIG = {
+  config: {
+    type: "string",
+    short: "c",
+    value: "sandgate.yaml",
+    help: "the config, with the tools, the policy and the sandboxes; default: sandgate.yaml in this folder, if only you can write it",
+  },
+  yes: { type: "boolean", help: "uses a config that was found and not named, without a question" },
+} as const;
+
+/**
+ * Returns the options of a command with the path of its config, which is found if none was named.
+ *
+ * @throws {UsageError} if none is found, or it must not be used.
+ */
+export async function withConfig<Given extends { readonly config: string | undefined }>(
+  given: Given & { readonly yes?: boolean },
+  use: ConfigUse,
+  terminal: Terminal,
+): Promise<Given & { readonly config: string }> {
+  if (given.config !== undefined) return { ...given, config: given.config };
+  // Loaded on use: help and version do without it.
+  const { findConfig } = await import("./found-config.ts");
+  return { ...given, config: await findConfig(CONFIG.value, use, given.yes ?? false, terminal) };
+}
+
+/** The option `--config` of commands that serve, which find none. */
 export const REQUIRED_CONFIG = {
   config: {
     type: "string",

@@ -1,3 +1,4 @@
+import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
 import type { ConfigProblem } from "../config/problem.ts";
@@ -51,6 +52,22 @@ function terminalLine(line: string, { columns, showsStyles = false }: Output): s
   const plain = withoutStyles(line);
   const wrapped = wrapLine(plain, columns);
   return showsStyles && wrapped === plain ? line : wrapped;
+}
+
+/** Asks the person at the terminal, and returns whether the answer was yes. Without a terminal, it is not. */
+export async function asksForYes(
+  question: ShownText,
+  { isInteractive = false, stdin, stderr, signal }: Terminal,
+): Promise<boolean> {
+  if (!isInteractive) return false;
+  await print(stderr, question);
+  const lines = createInterface({ input: stdin, ...(signal && { signal }) });
+  try {
+    for await (const line of lines) return /^y(es)?$/i.test(line.trim());
+    return false;
+  } finally {
+    lines.close();
+  }
 }
 
 /** Every call was dispatched, even if tools failed; or no problem was found. */

@@ -33,7 +33,7 @@ test("accepts - for standard input", () => {
 test("leaves everything after -- to the agent of supervise", () => {
   expect(parseLine(["supervise", "-e", "A", "--env", "B", "--", "agent", "--help", "--", "x"])).toMatchObject(
     {
-      given: { config: "sandgate.yaml", env: ["A", "B"], command: ["agent", "--help", "--", "x"] },
+      given: { config: undefined, env: ["A", "B"], command: ["agent", "--help", "--", "x"] },
     },
   );
   expect(() => parseLine(["supervise", "agent"])).toThrow("unexpected argument 'agent'");
@@ -119,15 +119,12 @@ test.each([
   [[], "the command is missing"],
   [["run"], "unknown command 'run'"],
   [["--verbose"], "unknown option '--verbose'"],
-  [
-    ["dispatch"],
-    "--config sandgate.yaml is missing: the config, with the tools, the policy and the sandboxes",
-  ],
-  [["check"], "--config sandgate.yaml is missing"],
+  [["serve"], "--config sandgate.yaml is missing: the config, with the tools, the policy and the sandboxes"],
+  [["mcp", "serve"], "--config sandgate.yaml is missing"],
   [["dispatch", "--config"], "argument missing"],
   [["dispatch", "-c", "c", "--confirm", "--dry-run"], "--confirm and --dry-run cannot be used together"],
   [["version", "a"], "unexpected argument 'a'"],
-  [["why", "id"], "either --directory or --config is required"],
+  [["why", "id", "--directory", "d", "--config", "c"], "--directory and --config cannot be used together"],
   [["dispatch", "a", "b", "--config", "c"], "unexpected argument 'b'"],
   [["check", "a", "--config", "c"], "unexpected argument 'a'"],
   [["check", "--config", "c", "--format", "native"], "unknown option '--format'"],

@@ -190,6 +190,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   "tool inspect": [[2, "tool inspect DIR/greet.js"]],
   "tool component": [[2, "tool component DIR/greet.js --out DIR/out.wasm"]],
+  "tool import": [
+    [0, "tool import DIR/api.json --origin https://api.example.com --out DIR/api"],
+    [2, "tool import DIR/object.json --origin https://api.example.com --out DIR/api"],
+  ],
   "tool new": [
     [0, "tool new DIR/new"],
     [2, "tool new DIR/greet.js"],
@@ -230,6 +234,7 @@ beforeAll(async () => {
   const files = {
     ...FILES,
     "object.json": "{}",
+    "api.json": JSON.stringify({ openapi: "3.1.0", paths: { "/pets": { get: {} } } }),
     "broken.yaml": FILES["proved.yaml"]?.replace("proved-policy", "broken-policy") ?? "",
     "broken-policy.yaml":
       FILES["proved-policy.yaml"]?.replace("effect: deny", "effect: allow, sandboxes: [quickjs]") ?? "",

@@ -6,6 +6,7 @@ import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import { makeTemporaryDirectory } from "../../base/temporary-directory.ts";
 import { isLocal, parseListenAddress } from "../../executor/http/listen-address.ts";
 import { shown } from "../../rendering/shown.ts";
+import { CONFIG, withConfig } from "../command.ts";
 import { UsageError } from "../errors.ts";
 import { print, type Terminal } from "../terminal.ts";
 
@@ -13,14 +14,14 @@ import { print, type Terminal } from "../terminal.ts";
 interface ConsoleOptions {
   /** Default: `sandgate.yaml` if it exists, and otherwise the example. */
   readonly config: string | undefined;
+  /** Whether a config that was found is used without a question. */
+  readonly yes: boolean;
   /** A file with an assistant's message, whose calls are made; `-` is standard input. Default: none. */
   readonly message: string | undefined;
   readonly listen: string;
   /** Serves the example, whether or not there is a config. */
   readonly isExample: boolean;
 }
-
-const DEFAULT_CONFIG = "sandgate.yaml";
 
 /** A config with sessions and the console, for `serve`. The example is in a temporary folder that is deleted with it. */
 export class ServedConsole implements AsyncDisposable {
@@ -38,7 +39,7 @@ export class ServedConsole implements AsyncDisposable {
 
   /** @throws {UsageError} if there is no such config, or the address is not one of this machine. */
   static async open(
-    { config, message, listen, isExample }: ConsoleOptions,
+    { config, yes, message, listen, isExample }: ConsoleOptions,
     terminal: Terminal,
   ): Promise<ServedConsole> {
     const address = parseListenAddress(listen);
@@ -46,18 +47,18 @@ export class ServedConsole implements AsyncDisposable {
       throw new UsageError(shown`--listen must be an address of this machine, such as 127.0.0.1:7420`);
     if (isExample && (config !== undefined || message !== undefined))
       throw new UsageError(shown`--example has a config and a message of its own`);
-    const hasNothing = config === undefined && message === undefined && !existsSync(DEFAULT_CONFIG);
+    const hasNothing = config === undefined && message === undefined && !existsSync(CONFIG.value);
     if (isExample || hasNothing) {
       const folder = makeTemporaryDirectory("console");
       await cp(fileURLToPath(new URL("examples/console", PACKAGE_FOLDER)), folder, { recursive: true });
-      const why = hasNothing ? shown`there is no ${DEFAULT_CONFIG} here: ` : shown``;
+      const why = hasNothing ? shown`there is no ${CONFIG.value} here: ` : shown``;
       await print(
         terminal.stdout,
         shown`${why}this is an example. 'sandgate init' creates a config of your own`,
       );
       return new ServedConsole(join(folder, "sandgate.yaml"), join(folder, "message.json"), listen, folder);
     }
-    const file = config ?? DEFAULT_CONFIG;
+    const { config: file } = await withConfig({ config, yes }, "calls", terminal);
     if (!existsSync(file))
       throw new UsageError(
         shown`there is no ${file}: create one with 'sandgate init', or name one with --config`,

@@ -1,6 +1,7 @@
 import { FORMATS } from "../../protocols/formats.ts";
-import { CONFIG, type Command, defineCommand, JSON_OUTPUT, REQUIRED_CONFIG } from "../command.ts";
+import { CONFIG, type Command, defineCommand, FOUND_CONFIG, JSON_OUTPUT, withConfig } from "../command.ts";
 import type { ProgramsPlace } from "../commands/programs.ts";
+import type { Terminal } from "../terminal.ts";
 
 /** `sandgate bench` */
 export const bench: Command = defineCommand({
@@ -11,7 +12,7 @@ export const bench: Command = defineCommand({
   ],
   arguments: { "FILE|-": { isOptional: true, help: "the message; default: -, which is standard input" } },
   options: {
-    ...REQUIRED_CONFIG,
+    ...FOUND_CONFIG,
     concurrency: { type: "string", value: "N", help: "how many calls run at any time; default: 1" },
     rate: { type: "string", value: "N", help: "how many calls begin each second, however long others take" },
     duration: { type: "string", value: "TIME", help: "how long new calls are begun; default: 10s" },
@@ -38,7 +39,7 @@ export const bench: Command = defineCommand({
   read: (given, { "FILE|-": file = "-" }) => ({ ...given, file }),
   run: async (given, terminal) => {
     const { bench: run, readBenchOptions } = await import("../commands/bench/bench.ts");
-    return run(readBenchOptions(given), terminal);
+    return run(readBenchOptions(await withConfig(given, "calls", terminal)), terminal);
   },
 });
 
@@ -51,7 +52,7 @@ export const dispatch: Command = defineCommand({
     "FILE|-": { isOptional: true, help: "the message; default: -, which is standard input" },
   },
   options: {
-    ...REQUIRED_CONFIG,
+    ...FOUND_CONFIG,
     format: {
       type: "string",
       value: "FORMAT",
@@ -70,24 +71,29 @@ export const dispatch: Command = defineCommand({
   },
   alternatives: [{ options: ["confirm", "dry-run"] }],
   exitCodes: { 0: "every call was dispatched, even if tools failed" },
-  read: ({ config, format = "auto", output = "table", ...flags }, { "FILE|-": file = "-" }) => ({
+  read: ({ config, yes, format = "auto", output = "table", ...flags }, { "FILE|-": file = "-" }) => ({
     file,
     config,
+    yes,
     format,
     output,
     events: flags.events,
     confirm: flags.confirm,
     dryRun: flags["dry-run"],
   }),
-  run: async (options, terminal) => (await import("../commands/dispatch.ts")).dispatch(options, terminal),
+  run: async (options, terminal) =>
+    (await import("../commands/dispatch.ts")).dispatch(
+      await withConfig(options, options.dryRun ? "loads" : "calls", terminal),
+      terminal,
+    ),
 });
 
 const PLACE = {
   file: { type: "string", short: "f", value: "FILE", help: "the store of suspended programs" },
-  config: { ...CONFIG, help: "a config whose sessions keep programs" },
+  config: { ...CONFIG, help: "a config whose sessions keep programs; default: sandgate.yaml in this folder" },
 } as const;
 
-const ONE_PLACE = { options: ["file", "config"], isRequired: true } as const;
+const ONE_PLACE = { options: ["file", "config"] } as const;
 
 const list = defineCommand({
   name: "programs list",
@@ -96,8 +102,12 @@ const list = defineCommand({
   arguments: {},
   options: { ...PLACE, ...JSON_OUTPUT },
   alternatives: [ONE_PLACE],
-  read: ({ json: isJson, ...options }) => ({ place: placeOf(options), isJson }),
-  run: async (options, terminal) => (await import("../commands/programs.ts")).list(options, terminal),
+  read: ({ json: isJson, ...options }) => ({ place: options, isJson }),
+  run: async ({ place, ...options }, terminal) =>
+    (await import("../commands/programs.ts")).list(
+      { ...options, place: await placeOf(place, terminal) },
+      terminal,
+    ),
 });
 
 const show = defineCommand({
@@ -107,8 +117,12 @@ const show = defineCommand({
   arguments: { ID: { help: "the id of the program, or the beginning of it" } },
   options: PLACE,
   alternatives: [ONE_PLACE],
-  read: (options, { ID: id }) => ({ place: placeOf(options), id }),
-  run: async (options, terminal) => (await import("../commands/programs.ts")).show(options, terminal),
+  read: (options, { ID: id }) => ({ place: options, id }),
+  run: async ({ place, ...options }, terminal) =>
+    (await import("../commands/programs.ts")).show(
+      { ...options, place: await placeOf(place, terminal) },
+      terminal,
+    ),
 });
 
 const cancel = defineCommand({
@@ -117,18 +131,20 @@ const cancel = defineCommand({
   arguments: { ID: { help: "the id of the program, or the beginning of it" } },
   options: PLACE,
   alternatives: [ONE_PLACE],
-  read: (options, { ID: id }) => ({ place: placeOf(options), id }),
-  run: async (options, terminal) => (await import("../commands/programs.ts")).cancel(options, terminal),
+  read: (options, { ID: id }) => ({ place: options, id }),
+  run: async ({ place, ...options }, terminal) =>
+    (await import("../commands/programs.ts")).cancel(
+      { ...options, place: await placeOf(place, terminal) },
+      terminal,
+    ),
 });
 
 export const PROGRAM_COMMANDS: readonly Command[] = [list, show, cancel];
 
-function placeOf({
-  file,
-  config,
-}: {
-  readonly file?: string | undefined;
-  readonly config?: string | undefined;
-}): ProgramsPlace {
-  return file === undefined ? { config: config as string } : { file };
+/** The store, or the config that names it. */
+async function placeOf(
+  { file, config }: { readonly file?: string | undefined; readonly config?: string | undefined },
+  terminal: Terminal,
+): Promise<ProgramsPlace> {
+  return file === undefined ? withConfig({ config }, "reads", terminal) : { file };
 }

@@ -1,12 +1,13 @@
 import { shown } from "../../rendering/shown.ts";
-import { CONFIG, type Command, defineCommand, JSON_OUTPUT } from "../command.ts";
+import { CONFIG, type Command, defineCommand, JSON_OUTPUT, withConfig } from "../command.ts";
 import type { JournalPlace } from "../commands/journal/place.ts";
 import type { JournalSelection } from "../commands/journal/show.ts";
 import { UsageError } from "../errors.ts";
+import type { Terminal } from "../terminal.ts";
 
 const PLACE = {
   directory: { type: "string", short: "d", value: "DIR", help: "the journal" },
-  config: { ...CONFIG, help: "a config that has a journal" },
+  config: { ...CONFIG, help: "a config that has a journal; default: sandgate.yaml in this folder" },
 } as const;
 
 const SELECTION = {
@@ -16,7 +17,7 @@ const SELECTION = {
   ...JSON_OUTPUT,
 } as const;
 
-const ONE_PLACE = { options: ["directory", "config"], isRequired: true } as const;
+const ONE_PLACE = { options: ["directory", "config"] } as const;
 
 const verify = defineCommand({
   name: "journal verify",
@@ -68,12 +69,13 @@ const show = defineCommand({
   },
   alternatives: [ONE_PLACE, { options: ["json", "as"] }],
   read: ({ json: isJson, as, ...options }, { CALL_ID }) => ({
-    place: placeOf(options),
+    place: options,
     selection: selectionOf(options, CALL_ID),
     isJson,
     isTest: as !== undefined,
   }),
-  run: async (options, terminal) => (await import("../commands/journal/show.ts")).show(options, terminal),
+  run: async (options, terminal) =>
+    (await import("../commands/journal/show.ts")).show(await placed(options, terminal), terminal),
 });
 
 const tail = defineCommand({
@@ -87,12 +89,13 @@ const tail = defineCommand({
   },
   alternatives: [ONE_PLACE],
   read: ({ json: isJson, follow: follows, ...options }) => ({
-    place: placeOf(options),
+    place: options,
     selection: selectionOf(options, undefined),
     isJson,
     follows,
   }),
-  run: async (options, terminal) => (await import("../commands/journal/show.ts")).tail(options, terminal),
+  run: async (options, terminal) =>
+    (await import("../commands/journal/show.ts")).tail(await placed(options, terminal), terminal),
 });
 
 const replay = defineCommand({
@@ -103,8 +106,9 @@ const replay = defineCommand({
   options: PLACE,
   alternatives: [ONE_PLACE],
   exitCodes: { 1: "a decision differs from the recorded one" },
-  read: (options) => ({ place: placeOf(options) }),
-  run: async (options, terminal) => (await import("../commands/journal/verify.ts")).replay(options, terminal),
+  read: (options) => ({ place: options }),
+  run: async (options, terminal) =>
+    (await import("../commands/journal/verify.ts")).replay(await placed(options, terminal), terminal),
 });
 
 const forget = defineCommand({
@@ -117,8 +121,9 @@ const forget = defineCommand({
   },
   alternatives: [ONE_PLACE],
   exitCodes: { 1: "there is no such key" },
-  read: ({ session, ...options }) => ({ place: placeOf(options), session }),
-  run: async (options, terminal) => (await import("../commands/journal/manage.ts")).forget(options, terminal),
+  read: ({ session, ...options }) => ({ place: options, session }),
+  run: async (options, terminal) =>
+    (await import("../commands/journal/manage.ts")).forget(await placed(options, terminal), terminal),
 });
 
 const archive = defineCommand({
@@ -151,10 +156,10 @@ const archive = defineCommand({
   read: ({ to, before, key: keyFile, "earlier-key": earlierKeys, ...options }) => {
     const time = Date.parse(before);
     if (Number.isNaN(time)) throw new UsageError(shown`--before must be a time such as 2026-01-31T12:00:00Z`);
-    return { place: placeOf(options), to, before: time, keyFile, earlierKeys };
+    return { place: options, to, before: time, keyFile, earlierKeys };
   },
   run: async (options, terminal) =>
-    (await import("../commands/journal/manage.ts")).archive(options, terminal),
+    (await import("../commands/journal/manage.ts")).archive(await placed(options, terminal), terminal),
 });
 
 const keygen = defineCommand({
@@ -201,17 +206,23 @@ export const why: Command = defineCommand({
   alternatives: [ONE_PLACE],
   exitCodes: { 1: "there is no such call" },
   read: (options, { CALL_ID: callId }) => ({
-    place: placeOf(options),
+    place: options,
     selection: { ...selectionOf({ ...options, tool: undefined }, callId), callId },
   }),
-  run: async (options, terminal) => (await import("../commands/journal/show.ts")).why(options, terminal),
+  run: async (options, terminal) =>
+    (await import("../commands/journal/show.ts")).why(await placed(options, terminal), terminal),
 });
 
 type Given<Names extends string> = Readonly<Record<Names, string | undefined>>;
 
-/** One of the two was given: the parser checks {@link ONE_PLACE}. */
-function placeOf({ config = "", directory }: Given<"config" | "directory">): JournalPlace {
-  return directory === undefined ? { config } : { directory };
+/** Puts the place of the journal into the options of a command: its directory, or the config that names it. */
+async function placed<Options extends { readonly place: Given<"config" | "directory"> }>(
+  options: Options,
+  terminal: Terminal,
+): Promise<Omit<Options, "place"> & { readonly place: JournalPlace }> {
+  const { directory, config } = options.place;
+  const place = directory === undefined ? await withConfig({ config }, "reads", terminal) : { directory };
+  return { ...options, place };
 }
 
 function selectionOf(

@@ -1,4 +1,11 @@
-import { CONFIG, type Command, defineCommand, REQUIRED_CONFIG } from "../command.ts";
+import {
+  CONFIG,
+  type Command,
+  defineCommand,
+  FOUND_CONFIG,
+  REQUIRED_CONFIG,
+  withConfig,
+} from "../command.ts";
 
 const SERVER = { SERVER: { help: "the name of an MCP server in the config" } } as const;
 
@@ -8,12 +15,16 @@ const pin = defineCommand({
   details: ["The lock is sandgate.lock beside the config, or its 'lock': see docs/pins.md."],
   arguments: {},
   options: {
-    ...REQUIRED_CONFIG,
-    yes: { type: "boolean", help: "approves them without a question, for scripts" },
+    ...FOUND_CONFIG,
+    yes: {
+      type: "boolean",
+      help: "approves them, and a config that was found and not named, without a question, for scripts",
+    },
   },
   exitCodes: { 1: "the definitions were not approved" },
-  read: ({ config, yes }) => ({ config, isApproved: yes }),
-  run: async (options, terminal) => (await import("../commands/mcp/pins.ts")).pin(options, terminal),
+  read: ({ config, yes }) => ({ config, yes, isApproved: yes }),
+  run: async (options, terminal) =>
+    (await import("../commands/mcp/pins.ts")).pin(await withConfig(options, "loads", terminal), terminal),
 });
 
 const diff = defineCommand({
@@ -21,13 +32,16 @@ const diff = defineCommand({
   summary: "prints which definitions of tools changed since they were approved",
   arguments: {},
   options: {
-    ...REQUIRED_CONFIG,
+    ...FOUND_CONFIG,
     accept: { type: "boolean", help: "approves the changes: writes them to the lock" },
   },
   exitCodes: { 1: "a definition differs from the lock" },
-  read: ({ config, accept }) => ({ config, accepts: accept }),
+  read: ({ config, yes, accept }) => ({ config, yes, accepts: accept }),
   run: async (options, terminal) =>
-    (await import("../commands/mcp/pins.ts")).diffDefinitions(options, terminal),
+    (await import("../commands/mcp/pins.ts")).diffDefinitions(
+      await withConfig(options, "loads", terminal),
+      terminal,
+    ),
 });
 
 const serve = defineCommand({
@@ -52,19 +66,21 @@ const login = defineCommand({
   summary: "lets a person allow Sandgate to use an MCP server with 'oauth'",
   details: ["It prints the page on which the person does so, and keeps the tokens: see docs/mcp.md."],
   arguments: SERVER,
-  options: REQUIRED_CONFIG,
+  options: FOUND_CONFIG,
   exitCodes: { 1: "the login failed" },
-  read: ({ config }, { SERVER: server }) => ({ config, server }),
-  run: async (options, terminal) => (await import("../commands/mcp/login.ts")).login(options, terminal),
+  read: (options, { SERVER: server }) => ({ ...options, server }),
+  run: async (options, terminal) =>
+    (await import("../commands/mcp/login.ts")).login(await withConfig(options, "loads", terminal), terminal),
 });
 
 const logout = defineCommand({
   name: "mcp logout",
   summary: "deletes the tokens for an MCP server",
   arguments: SERVER,
-  options: REQUIRED_CONFIG,
-  read: ({ config }, { SERVER: server }) => ({ config, server }),
-  run: async (options, terminal) => (await import("../commands/mcp/login.ts")).logout(options, terminal),
+  options: FOUND_CONFIG,
+  read: (options, { SERVER: server }) => ({ ...options, server }),
+  run: async (options, terminal) =>
+    (await import("../commands/mcp/login.ts")).logout(await withConfig(options, "loads", terminal), terminal),
 });
 
 const ADDING = {

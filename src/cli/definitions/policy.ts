@@ -1,4 +1,4 @@
-import { CONFIG, type Command, defineCommand, JSON_OUTPUT, REQUIRED_CONFIG } from "../command.ts";
+import { CONFIG, type Command, defineCommand, FOUND_CONFIG, JSON_OUTPUT, withConfig } from "../command.ts";
 
 const explain = defineCommand({
   name: "policy explain",
@@ -6,7 +6,7 @@ const explain = defineCommand({
   summary: "prints what the policy decides on a call, and why",
   arguments: {},
   options: {
-    ...REQUIRED_CONFIG,
+    ...FOUND_CONFIG,
     call: {
       type: "string",
       required: true,
@@ -35,7 +35,10 @@ const explain = defineCommand({
     isJson,
   }),
   run: async (options, terminal) =>
-    (await import("../commands/policy/explain.ts")).explain(options, terminal),
+    (await import("../commands/policy/explain.ts")).explain(
+      await withConfig(options, "loads", terminal),
+      terminal,
+    ),
 });
 
 const test = defineCommand({
@@ -49,10 +52,14 @@ const test = defineCommand({
     },
   },
   options: {
-    config: { ...CONFIG, help: "default: sandgate.yaml beside the cases, or in the working directory" },
+    ...FOUND_CONFIG,
+    config: {
+      ...CONFIG,
+      help: "default: sandgate.yaml beside the cases, or in this folder, if only you can write it",
+    },
   },
   exitCodes: { 1: "a decision differs from the expected one" },
-  read: ({ config }, { "CASES.yaml": cases }) => ({ cases, config }),
+  read: ({ config, yes }, { "CASES.yaml": cases }) => ({ cases, config, isApproved: yes }),
   run: async (options, terminal) =>
     (await import("../commands/policy/test.ts")).testPolicy(options, terminal),
 });
@@ -93,10 +100,14 @@ const prove = defineCommand({
   endsAtOnce: true,
   summary: "prints which invariants hold for every call, and calls that violate the others",
   arguments: {},
-  options: REQUIRED_CONFIG,
+  options: FOUND_CONFIG,
   exitCodes: { 1: "an invariant is not proved" },
-  read: ({ config }) => ({ config }),
-  run: async (options, terminal) => (await import("../commands/policy/prove.ts")).prove(options, terminal),
+  read: (options) => options,
+  run: async (options, terminal) =>
+    (await import("../commands/policy/prove.ts")).prove(
+      await withConfig(options, "loads", terminal),
+      terminal,
+    ),
 });
 
 /** `sandgate policy …` */

@@ -1,5 +1,5 @@
 import { shown } from "../../rendering/shown.ts";
-import { CONFIG, type Command, defineCommand, JSON_OUTPUT, REQUIRED_CONFIG } from "../command.ts";
+import { CONFIG, type Command, defineCommand, FOUND_CONFIG, JSON_OUTPUT, withConfig } from "../command.ts";
 import type { Shell } from "../commands/completion.ts";
 import { UsageError } from "../errors.ts";
 
@@ -12,10 +12,14 @@ export const check: Command = defineCommand({
     "It prepares each tool in each of its sandboxes, and starts MCP servers, which list their tools. No tool runs.",
   ],
   arguments: {},
-  options: { ...REQUIRED_CONFIG, ...JSON_OUTPUT },
+  options: { ...FOUND_CONFIG, ...JSON_OUTPUT },
   exitCodes: { 0: "there are no errors; there may be warnings" },
-  read: ({ config, json }) => ({ config, isJson: json }),
-  run: async (options, terminal) => (await import("../commands/check/check.ts")).check(options, terminal),
+  read: ({ config, yes, json }) => ({ config, yes, isJson: json }),
+  run: async (options, terminal) =>
+    (await import("../commands/check/check.ts")).check(
+      await withConfig(options, "loads", terminal),
+      terminal,
+    ),
 });
 
 /** `sandgate doctor` */

@@ -1,4 +1,11 @@
-import { CONFIG, type Command, defineCommand, REQUIRED_CONFIG } from "../command.ts";
+import {
+  CONFIG,
+  type Command,
+  defineCommand,
+  FOUND_CONFIG,
+  REQUIRED_CONFIG,
+  withConfig,
+} from "../command.ts";
 
 /** `sandgate serve` */
 export const serve: Command = defineCommand({
@@ -37,9 +44,10 @@ export const console: Command = defineCommand({
     MESSAGE: { isOptional: true, help: "an assistant's message whose calls are made; - is standard input" },
   },
   options: {
+    ...FOUND_CONFIG,
     config: {
       ...CONFIG,
-      help: "the tools and the policy; default: sandgate.yaml, or the example without one",
+      help: "the tools and the policy; default: sandgate.yaml in this folder, if only you can write it, or the example without one",
     },
     example: {
       type: "boolean",
@@ -52,8 +60,9 @@ export const console: Command = defineCommand({
       help: "an address of this machine; default: 127.0.0.1:0, any free port",
     },
   },
-  read: ({ config, listen = "127.0.0.1:0", example }, { MESSAGE }) => ({
+  read: ({ config, yes, listen = "127.0.0.1:0", example }, { MESSAGE }) => ({
     config,
+    yes,
     listen,
     message: MESSAGE,
     isExample: example,
@@ -83,9 +92,10 @@ export const supervise: Command = defineCommand({
   },
   takesProgram: true,
   options: {
+    ...FOUND_CONFIG,
     config: {
       ...CONFIG,
-      help: "the tools, and what each agent may have done for it; default: sandgate.yaml",
+      help: "the tools, and what each agent may have done for it; default: sandgate.yaml in this folder, if only you can write it",
     },
     agent: {
       type: "string",
@@ -114,15 +124,20 @@ export const supervise: Command = defineCommand({
   exitCodes: {
     "the agent's": "the agent ended; 128 and the number of the signal if a signal ended it",
   },
-  read: ({ config = "sandgate.yaml", agent, fd, env, unconfined }, { PROGRAM, ARGUMENT }) => ({
+  read: ({ config, yes, agent, fd, env, unconfined }, { PROGRAM, ARGUMENT }) => ({
     config,
+    yes,
     agent,
     env,
     hasChannel: fd === "3",
     isUnconfined: unconfined,
     command: [PROGRAM, ...ARGUMENT] as const,
   }),
-  run: async (options, terminal) => (await import("../commands/supervise.ts")).supervise(options, terminal),
+  run: async (options, terminal) =>
+    (await import("../commands/supervise.ts")).supervise(
+      await withConfig(options, "calls", terminal),
+      terminal,
+    ),
 });
 
 /** `sandgate confirm` */

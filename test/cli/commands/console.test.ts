@@ -10,7 +10,8 @@ import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
 /** Runs `sandgate console` until the test finishes. */
 async function running(...argv: readonly string[]) {
   const stdout = Object.assign(new PassThrough(), { columns: 80 });
-  const [stderr, interruption] = [new PassThrough(), new AbortController()];
+  const stderr = Object.assign(new PassThrough(), { isTTY: true });
+  const interruption = new AbortController();
   const terminal = { stdin: Readable.from([]), stdout, stderr, signal: interruption.signal };
   const code = run(["console", ...argv], terminal);
   onTestFinished(async () => {
@@ -40,7 +41,7 @@ async function running(...argv: readonly string[]) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   };
-  return { text, status: answer.status, logIn, read, calls };
+  return { text, stderr: () => String(stderr.read() ?? ""), status: answer.status, logIn, read, calls };
 }
 
 test("sandgate console prints a link, which the terminal does not break, with which one browser logs in as this user", async () => {
@@ -49,6 +50,14 @@ test("sandgate console prints a link, which the terminal does not break, with wh
   expect(status).toBe(204);
   expect((await logIn()).status).toBe(401);
   expect(await read("/v1/console/session")).toMatchObject({ roles: ["admin", "approver"] });
+});
+
+test("sandgate console prints the link last, with nothing but warnings before it, on a terminal", async () => {
+  const folder = await createFolder(PROJECT);
+  const config = join(folder, "sandgate.yaml");
+  const { text, stderr } = await running("--config", config);
+  expect(text.trimEnd().split("\n").at(-1)).toMatch(/^http:.*#token=/);
+  expect(stderr()).toBe("");
 });
 
 test("sandgate console makes the calls of a message", async () => {

@@ -254,7 +254,7 @@ test("a journal whose key was replaced is archived with its earlier key", async 
 
 test.each([
   [["journal"], "must be followed by"],
-  [["journal", "show"], "either --directory or --config"],
+  [["journal", "show"], "there is no sandgate.yaml here: name a config with --config"],
   [["journal", "verify"], "DIR|FILE is missing"],
   [["journal", "verify", "x", "--checkpoint", "y"], "--checkpoint requires --key"],
   [["journal", "forget", "-d", "x"], "--session ID is missing"],

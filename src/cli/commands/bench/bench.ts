@@ -109,6 +109,7 @@ export async function bench(options: BenchOptions, terminal: Terminal): Promise<
   sandboxes.ensureExit();
   const { signal } = terminal;
   const context = { ...loaded.context, registry, policy, sandboxes, ...(signal && { signal }) };
+  let hasRun = false;
   const measure = (part: Omit<Load, "signal">, latencies: Latencies, outcomes: Map<string, number>) => {
     const sessionId = randomUUID();
     const engine = new ToolDispatchEngine();
@@ -119,6 +120,7 @@ export async function bench(options: BenchOptions, terminal: Terminal): Promise<
       // Only hooks abort calls, and there are none here.
       const outcome = `${execution?.error?.code ?? "ok"} (${execution?.sandbox ?? "no sandbox"})`;
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      hasRun ||= execution?.sandbox != null;
     });
   };
   const progress = showProgress(terminal, "measuring", options.warmUpMs + options.load.durationMs);
@@ -149,6 +151,11 @@ export async function bench(options: BenchOptions, terminal: Terminal): Promise<
   );
   await print(terminal.stdout, options.json ? toPrintableJson(result) : reportOf(result, earlier));
   if (options.save !== undefined) await saveResult(options.save, result);
+  if (made.calls > 0 && !hasRun)
+    await print(
+      terminal.stderr,
+      shown`no call reached a sandbox (${Object.keys(result.outcomes).join(", ")}): the figures say how fast calls are refused, and nothing of the tools`,
+    );
   const missed = exceeded(result, options.thresholds);
   await print(terminal.stderr, joinShown(missed, "\n"));
   return missed.length > 0 || result.isSaturated ? EXIT_TOOL_FAILED : EXIT_OK;

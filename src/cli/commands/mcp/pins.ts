@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import { ConfigError } from "../../../config/problem.ts";
 import {
   type DefinitionLock,
@@ -11,6 +10,7 @@ import { joinShown, shown } from "../../../rendering/shown.ts";
 import { type LocatedLock, registerOffers } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import {
+  asksForYes,
   EXIT_BAD_INPUT,
   EXIT_OK,
   EXIT_TOOL_FAILED,
@@ -59,7 +59,8 @@ export async function pin({ config, isApproved }: PinOptions, terminal: Terminal
   }
   const added = compareDefinitions(NOTHING_APPROVED, current);
   await print(terminal.stdout, showNewDefinitions(added));
-  if (!isApproved && added.length > 0 && !(await approves(added.length, terminal))) {
+  const question = shown`Approve these ${added.length} definitions? Type yes, or anything else to pin nothing:`;
+  if (!isApproved && added.length > 0 && !(await asksForYes(question, terminal))) {
     const how = terminal.isInteractive === true ? "" : ": read what is above, and approve it with --yes";
     await print(terminal.stderr, shown`sandgate: nothing was pinned${how}`);
     return EXIT_TOOL_FAILED;
@@ -67,22 +68,6 @@ export async function pin({ config, isApproved }: PinOptions, terminal: Terminal
   await writeLock(file, current);
   await print(terminal.stdout, shown`${file}: ${current.tools.size} tools are pinned`);
   return EXIT_OK;
-}
-
-/** Asks the person at the terminal, if there is one. */
-async function approves(
-  count: number,
-  { isInteractive = false, stdin, stderr, signal }: Terminal,
-): Promise<boolean> {
-  if (!isInteractive) return false;
-  await print(stderr, shown`Approve these ${count} definitions? Type yes, or anything else to pin nothing:`);
-  const lines = createInterface({ input: stdin, ...(signal && { signal }) });
-  try {
-    for await (const line of lines) return /^y(es)?$/i.test(line.trim());
-    return false;
-  } finally {
-    lines.close();
-  }
 }
 
 /**

@@ -9,7 +9,9 @@ import { formatLimit, type LimitName, type ResourceLimits } from "../../../polic
 import { checkDecision, type PolicyDecision, type PolicyRequest } from "../../../policy/policy.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { SandboxMode } from "../../../tool/sandbox-mode.ts";
+import { CONFIG } from "../../command.ts";
 import { POLICY_CASES } from "../../config/load-config.ts";
+import { findConfig } from "../../found-config.ts";
 import {
   EXIT_OK,
   EXIT_TOOL_FAILED,
@@ -33,15 +35,14 @@ interface PolicyCase {
   problem(member: "expect" | "sandbox" | "limits", message: string): ConfigProblem;
 }
 
-/** The names that files have by default. */
-const CONFIG_NAME = "sandgate.yaml";
-
 /** Options of `sandgate policy test`. */
 interface TestOptions {
   /** Default: `sandgate.policy-test.yaml` beside the config. */
   readonly cases: string | undefined;
   /** Default: `sandgate.yaml` beside the cases, or in the working directory. */
   readonly config: string | undefined;
+  /** Whether a config that was found is used without a question. */
+  readonly isApproved: boolean;
 }
 
 /**
@@ -51,10 +52,11 @@ interface TestOptions {
  * @throws {ConfigError} if the config or the file is invalid.
  */
 export async function testPolicy(
-  { cases: given, config: givenConfig }: TestOptions,
+  { cases: given, config: givenConfig, isApproved }: TestOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const config = givenConfig ?? (given === undefined ? CONFIG_NAME : join(dirname(given), CONFIG_NAME));
+  const beside = given === undefined ? CONFIG.value : join(dirname(given), CONFIG.value);
+  const config = givenConfig ?? (await findConfig(beside, "loads", isApproved, terminal));
   const file = given ?? join(dirname(config), POLICY_CASES);
   const { policy, registry } = await loadConfiguredPolicy(config, terminal);
   const cases = await loadCases(file, registry, policy.trackedFields);

@@ -132,7 +132,9 @@ export async function serve(
   }
   if (loaded.dropsNetwork) orUsageError(checkDropNetwork);
   const { options, context } = loaded;
-  await using log = openLog(terminal, loaded.log, context.redaction);
+  // The person at the terminal is to find the link.
+  const quiet = hasConsole && terminal.stderr.isTTY ? ({ level: "warn", format: "text" } as const) : {};
+  await using log = openLog(terminal, { ...quiet, ...loaded.log }, context.redaction);
   const tools = toolsOf(loaded, log);
   const said =
     message === undefined ? undefined : await readMessage(message, "auto", tools.registry, terminal);

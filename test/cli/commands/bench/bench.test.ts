@@ -31,6 +31,15 @@ test("prints how many calls ended with which outcome, and how long they took", a
   expect(stdout).toMatch(/< [0-9.]+ ms +[0-9]+ █+$/m);
 });
 
+test("says so if it measured nothing but denials", async () => {
+  const calls = JSON.stringify([{ id: "1", name: "forbidden", arguments: {} }]);
+  expect(await bench(FEW, { calls })).toMatchObject({
+    code: 0,
+    stderr:
+      "no call reached a sandbox (permission_denied (no sandbox)): the figures say how fast calls are refused, and nothing of the tools\n",
+  });
+});
+
 test("makes calls at a rate, and counts their time from when they were to begin", async () => {
   const slow = "export const add = () => new Promise((resolve) => setTimeout(resolve, 100, 1));";
   const files = {

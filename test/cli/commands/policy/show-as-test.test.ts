@@ -42,7 +42,7 @@ test("journal show prints calls as cases, which pass as they are", async () => {
   expect(all.stdout).not.toMatch(/[\u202e\u001b\u2028]/);
   const cases = join(folder, "cases.yaml");
   await writeFile(cases, all.stdout);
-  expect(await sandgate(["policy", "test", cases])).toMatchObject({
+  expect(await sandgate(["policy", "test", cases, "--yes"])).toMatchObject({
     code: 0,
     stdout: "4 cases are decided as expected\n",
   });

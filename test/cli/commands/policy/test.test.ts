@@ -23,7 +23,7 @@ const CASES = `
 
 async function runCases(cases: string): Promise<Outcome & { readonly file: string }> {
   const file = join(await createProject({ "cases.yaml": cases }), "cases.yaml");
-  return { ...(await sandgate(["policy", "test", file])), file };
+  return { ...(await sandgate(["policy", "test", file, "--yes"])), file };
 }
 
 describe("sandgate policy test", () => {
