@@ -122,7 +122,6 @@ const component = defineCommand({
 
 const importOperations = defineCommand({
   name: "tool import",
-  endsAtOnce: true,
   summary: "makes HTTP tools of the operations of an API that OpenAPI describes",
   details: [
     "It writes sandgate.yaml with the tools and policy.yaml with what grants them, and overwrites nothing. What it has to leave out, it names. Nothing is fetched.",
