@@ -44,6 +44,5 @@ export { type SuggestionOptions, suggestChange } from "../policy/remedy/suggest-
 
 // Invariants
 
-export type { Invariant } from "../policy/proof/invariant.ts";
-export type { Proof, ProofFailure, Witness } from "../policy/proof/proof.ts";
+export type { Invariant, Proof, ProofFailure, Witness } from "../policy/proof/invariant.ts";
 export { proveInvariants } from "../policy/proof/prove.ts";

@@ -12,7 +12,7 @@ import { loadPolicyFile } from "../../policy/file/load.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import { type LoadedPolicy, readingUnproved, readUnproved } from "../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
-import type { Proof } from "../../policy/proof/proof.ts";
+import type { Proof } from "../../policy/proof/invariant.ts";
 import { type AllowedUse, usedBy } from "../../policy/rule/rule.ts";
 import { strictest } from "../../policy/strictest.ts";
 import { pathBeside } from "./guard-code.ts";

@@ -1,8 +1,8 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { Proof, ProofFailure, Witness } from "../proof/invariant.ts";
 import { type Invariant, kindOf, selectionOf } from "../proof/invariant.ts";
-import type { Proof, ProofFailure, Witness } from "../proof/proof.ts";
 import { SOME_SESSION_ID, SOMEONE_ID } from "../proof/witness/sketch-calls.ts";
 import type { PolicyTool } from "./checked-rule.ts";
 import type { LocatedPolicy } from "./located-policy.ts";

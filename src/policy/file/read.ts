@@ -8,8 +8,8 @@ import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { RuleCapabilities } from "../grant/execution-grant.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
 import type { PolicySubject } from "../policy.ts";
+import type { Proof } from "../proof/invariant.ts";
 import { INVARIANTS, type Invariant, invariantFlaws } from "../proof/invariant.ts";
-import type { Proof } from "../proof/proof.ts";
 import { ProofSizeError, prove } from "../proof/prove.ts";
 import type {
   AllowedUse,

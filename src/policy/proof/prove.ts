@@ -8,9 +8,9 @@ import { ruleName } from "../rule/rule-flaws.ts";
 import { concernedTools } from "../rule/rule-matcher.ts";
 import { RuleBook } from "../rule/rule-policy.ts";
 import { checkOptions } from "../rule/rule-shape.ts";
+import type { Proof, ProofFailure } from "./invariant.ts";
 import { INVARIANTS, type Invariant, invariantFlaws, invariantName, selectionOf } from "./invariant.ts";
 import { groupAlike, type MinimalGrant, mayViolate, minimalGrants } from "./minimal-grants.ts";
-import type { Proof, ProofFailure } from "./proof.ts";
 import { WitnessSearch } from "./witness/witness-search.ts";
 
 /** The most failures that are examined and reported for one invariant. */

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { RuleCapabilities } from "../../../src/policy/grant/execution-grant.ts";
 import type { PolicySubject } from "../../../src/policy/policy.ts";
-import type { Invariant } from "../../../src/policy/proof/invariant.ts";
-import type { Proof } from "../../../src/policy/proof/proof.ts";
+import type { Invariant, Proof } from "../../../src/policy/proof/invariant.ts";
 import { prove, proveInvariants } from "../../../src/policy/proof/prove.ts";
 import type { PolicyRule, RuleConditions } from "../../../src/policy/rule/rule.ts";
 

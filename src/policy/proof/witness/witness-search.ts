@@ -6,9 +6,9 @@ import type { PolicyDecision, PolicySubject } from "../../policy.ts";
 import type { PolicyRule, RulePolicyOptions } from "../../rule/rule.ts";
 import { concernedTools } from "../../rule/rule-matcher.ts";
 import { RulePolicy } from "../../rule/rule-policy.ts";
+import type { Witness } from "../invariant.ts";
 import { type Invariant, selectionOf } from "../invariant.ts";
 import { hasSelected, type MinimalGrant } from "../minimal-grants.ts";
-import type { Witness } from "../proof.ts";
 import { type CallSketch, sketchCalls } from "./sketch-calls.ts";
 
 /** The most calls that are tried for one tool and one grant. */
