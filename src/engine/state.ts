@@ -4,7 +4,7 @@ import type { JsonValue } from "../json/value.ts";
 import type { ExecutionGrant } from "../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../policy/grant/limits.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
-import type { AllowDecision, AskDecision, PolicyDecision } from "../policy/policy.ts";
+import type { AllowDecision, AskDecision, DecisionTime, PolicyDecision } from "../policy/policy.ts";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import type { Sandbox, SandboxTask } from "../sandboxes/contract/sandbox.ts";
 import type { AnsweredQuestion, Confirmation, RecordedAnswer } from "./call/confirmation.ts";
@@ -54,6 +54,8 @@ export class CallState {
   decision: PolicyDecision | undefined = undefined;
   /** The version of the policy that made the decision, if it says so. */
   policyRevision: string | undefined = undefined;
+  /** The time of the decision. */
+  decisionTime: DecisionTime | undefined = undefined;
   granted: ExecutionGrant | undefined = undefined;
   /** How a person confirmed the call; `undefined` until one does. */
   confirmation: Confirmation | undefined = undefined;

@@ -79,8 +79,26 @@ export interface PolicyRequest {
    * `ask` stands for `allow` now. Default: the call was not confirmed.
    */
   readonly confirmedBy?: string | undefined;
+  /** The time of the decision, for policies that depend on it. Default: that of their clock. */
+  readonly time?: Pick<DecisionTime, "now"> | undefined;
   /** What came before the call. Only sessions set it, and only if the policy {@link RuntimePolicy.usesHistory}. */
   readonly history?: CallHistory | undefined;
+}
+
+/** The time of a decision. Once a policy reads it, it is recorded, so that the decision can be made again. */
+export class DecisionTime {
+  #at: number | undefined;
+
+  /** Milliseconds since the epoch, the same each time. */
+  get now(): number {
+    this.#at ??= Date.now();
+    return this.#at;
+  }
+
+  /** The same; `undefined` if no policy has read it. */
+  get ifRead(): number | undefined {
+    return this.#at;
+  }
 }
 
 /** A tool, as a policy sees it. */

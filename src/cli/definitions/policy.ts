@@ -22,6 +22,7 @@ const explain = defineCommand({
       help: "a list of what came before, as in the cases of a policy test",
     },
     workspace: { type: "string", value: "DIR", help: "the workspace; default: none" },
+    at: { type: "string", value: "TIME", help: "the time of the decision, with its zone; default: now" },
     suggest: {
       type: "boolean",
       help: "also prints the smallest change of the rules that would allow a denied call",

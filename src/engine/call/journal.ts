@@ -98,6 +98,8 @@ export interface DecidedRecord extends CallRecord {
   readonly sideEffects?: SideEffects;
   readonly definitionDigest?: string;
   readonly decision?: "allow" | "ask" | "deny";
+  /** The time of the decision, in milliseconds since the epoch. Absent if it did not depend on the time. */
+  readonly decidedAt?: number;
   /** What the policy decided, if something over it, such as the mode of a session, made it another decision. */
   readonly policyDecision?: "allow" | "ask";
   /** The names of the rules that led to the decision. Empty if the policy names none. */

@@ -5,6 +5,7 @@ import {
   type AllowDecision,
   type AskDecision,
   checkDecision,
+  DecisionTime,
   type DenyDecision,
   type NearMiss,
   type PolicyDecision,
@@ -51,6 +52,7 @@ export function authorise(call: ParsedCall): undefined | Promise<undefined> {
 
 function requestOf(call: ParsedCall): PolicyRequest {
   const { ctx, principal, input, canonical, confirmation } = call;
+  call.decisionTime = new DecisionTime();
   const { id: callId } = call.received;
   const { sessionId, turnId, workspace } = ctx;
   const tool = call.registered.subject;
@@ -67,6 +69,7 @@ function requestOf(call: ParsedCall): PolicyRequest {
     workspace,
     paths: call.declaredPaths && argumentPaths(call.declaredPaths),
     confirmedBy,
+    time: call.decisionTime,
   };
   if (call.progress !== undefined) linkProgress(request, call.progress);
   return Object.freeze(request);

@@ -89,6 +89,7 @@ export function callRecord({ received, ctx, principal, caller }: CallState): Cal
 /** What is known of the call after its last step. */
 export function decidedRecord(call: CallState): DecidedRecord {
   const { registered, canonical, decision, policyRevision, confirmation, answer, grant } = call;
+  const decidedAt = call.decisionTime?.ifRead;
   return {
     ...callRecord(call),
     rules: decision?.rules ?? [],
@@ -98,6 +99,7 @@ export function decidedRecord(call: CallState): DecidedRecord {
       definitionDigest: registered.definition.digest,
     }),
     ...(decision !== undefined && { decision: decision.decision }),
+    ...(decision !== undefined && decidedAt !== undefined && { decidedAt }),
     ...(decision?.policyDecision !== undefined && { policyDecision: decision.policyDecision }),
     ...(decision?.decision === "deny" && decision.near !== undefined && { near: decision.near }),
     ...(decision !== undefined && policyRevision !== undefined && { policyRevision }),

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 
 /** What a decision on a recorded call depends on, cut out of the line of its record. */
 export interface CallLine {
-  /** Milliseconds since the epoch. */
+  /** The time of the decision, in milliseconds since the epoch. */
   readonly at: number;
   /** What is between `args` and the name of the next member. It is JSON text if the record is not forged. */
   readonly args: string;
@@ -18,6 +18,7 @@ export interface CallLine {
 const START = '{"args":';
 const ENDS = ['"type":"tool.call.dispatched"}', '"type":"tool.call.denied"}'] as const;
 const DIGEST_NAME = ',"argumentDigest":"';
+const TIME_NAME = ',"decidedAt":';
 const AT_NAME = '","at":';
 const PREV_NAME = ',"prev":"';
 const SEQ_NAME = ',"seq":';
@@ -44,24 +45,30 @@ export class CallLineReader {
     const atStart = digestEnd + AT_NAME.length;
     const atEnd = line.indexOf(",", atStart);
     const at = Number(line.slice(atStart, atEnd));
-    const prev = line.indexOf(PREV_NAME, atEnd);
+    const decidedStart = line.startsWith(TIME_NAME, atEnd) ? atEnd + TIME_NAME.length : undefined;
+    const decidedEnd = decidedStart === undefined ? atEnd : line.indexOf(",", decidedStart);
+    const decidedAt = decidedStart === undefined ? at : Number(line.slice(decidedStart, decidedEnd));
+    const prev = line.indexOf(PREV_NAME, decidedEnd);
     const prevEnd = prev + PREV_NAME.length + DIGEST_LENGTH + 1;
     const seq = line.indexOf(SEQ_NAME, prevEnd);
-    if (prev < 0 || seq < 0 || !Number.isSafeInteger(at)) return undefined;
-    const decided = cached(this.#decided, line.slice(atEnd + 1, prev), readDecided);
+    if (prev < 0 || seq < 0 || !Number.isSafeInteger(at) || !Number.isSafeInteger(decidedAt))
+      return undefined;
+    const decided = cached(this.#decided, line.slice(decidedEnd + 1, prev), readDecided);
     const caller = cached(this.#callers, line.slice(prevEnd + 1, seq), readCaller);
     if (decided === undefined || caller === undefined) return undefined;
     const { definitionDigest } = decided;
     const { principal, principalText } = caller;
     const [args, argumentDigest] = [line.slice(START.length, argsEnd), line.slice(digestStart, digestEnd)];
-    return { at, args, argumentDigest, definitionDigest, principal, principalText };
+    return { at: decidedAt, args, argumentDigest, definitionDigest, principal, principalText };
   }
 }
 
 type Decided = Pick<CallLine, "definitionDigest">;
 type Caller = Pick<CallLine, "principal" | "principalText">;
 
-function readDecided({ decision, definitionDigest }: JsonObject): Decided | undefined {
+function readDecided({ decidedAt, decision, definitionDigest }: JsonObject): Decided | undefined {
+  // The time stands elsewhere in records of calls that were denied or confirmed.
+  if (decidedAt !== undefined) return undefined;
   return decision === undefined || typeof definitionDigest !== "string" ? undefined : { definitionDigest };
 }
 

@@ -10,7 +10,8 @@ import {
   type PolicySubject,
   type RuntimePolicy,
 } from "../../policy/policy.ts";
-import type { RulePolicyOptions } from "../../policy/rule/rule.ts";
+import { compileWindow } from "../../policy/rule/conditions/time-window.ts";
+import type { RulePolicyOptions, TimeWindow } from "../../policy/rule/rule.ts";
 import { RulePolicy } from "../../policy/rule/rule-policy.ts";
 import { strictest } from "../../policy/strictest.ts";
 import type { RecordedRequest } from "../read/recorded-calls.ts";
@@ -83,13 +84,15 @@ interface OpenedPolicy {
   readonly dependsOnSession: boolean;
   /** The times at which rules end. */
   readonly ends: readonly number[];
+  /** When rules match. */
+  readonly windows: readonly TimeWindow[];
 }
 
 async function openSource(source: string, clock: Clock): Promise<OpenedPolicy> {
   const options = JSON.parse(source) as JsonValue;
   if (isCedarData(options)) {
     const policy = await RecordedCedarPolicy.open(options as unknown as CedarData);
-    return { policy: policy as RuntimePolicy, dependsOnSession: policy.readsSession, ends: [] };
+    return { policy: policy as RuntimePolicy, dependsOnSession: policy.readsSession, ends: [], windows: [] };
   }
   const rules = options as unknown as RulePolicyOptions;
   return {
@@ -97,6 +100,7 @@ async function openSource(source: string, clock: Clock): Promise<OpenedPolicy> {
     // Every condition on the session has such a key.
     dependsOnSession: source.includes('"session/'),
     ends: rules.rules.flatMap(({ until }) => until ?? []).map((until) => Date.parse(until)),
+    windows: rules.rules.flatMap(({ during }) => during ?? []),
   };
 }
 
@@ -108,6 +112,7 @@ export class ComparedPolicies {
   readonly #after: RuntimePolicy;
   /** The times at which rules end, in ascending order. */
   readonly #ends: readonly number[];
+  readonly #windows: readonly ((at: number) => boolean)[];
   /** Policies return the same decisions again. */
   readonly #compared = new WeakMap<PolicyDecision, WeakMap<PolicyDecision, Comparison>>();
   readonly #clock: Clock;
@@ -118,6 +123,10 @@ export class ComparedPolicies {
     this.#after = strictest(...after.map(({ policy }) => policy));
     const all = [...before, ...after];
     this.dependOnSession = all.some(({ dependsOnSession }) => dependsOnSession);
+    const windows = all
+      .flatMap((each) => each.windows)
+      .map((window) => [JSON.stringify(window), window] as const);
+    this.#windows = Array.from(new Map(windows).values(), compileWindow);
     this.#ends = [...new Set(all.flatMap(({ ends }) => ends))].sort((a, b) => a - b);
   }
 
@@ -129,8 +138,14 @@ export class ComparedPolicies {
     return new ComparedPolicies(await open(before), await open(after), clock);
   }
 
-  /** Returns a number that is the same for all times at which the same rules have ended. */
-  eraOf(at: number): number {
+  /** Returns a text that is the same for all times at which rules depend on the time in the same way. */
+  eraOf(at: number): string {
+    const within = this.#windows.map((isIn) => (isIn(at) ? "1" : "0")).join("");
+    return `${this.#ended(at)}/${within}`;
+  }
+
+  /** The number of times before this one at which rules end. */
+  #ended(at: number): number {
     let [least, most] = [0, this.#ends.length];
     while (least < most) {
       const middle = (least + most) >> 1;

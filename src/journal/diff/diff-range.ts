@@ -2,6 +2,7 @@ import { loadCrypto } from "../../base/load-crypto.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
 import {
+  decidedAt,
   isCallRecord,
   RecordedCalls,
   type RecordedRequest,
@@ -129,7 +130,7 @@ export class RangeDiff {
     const key = this.#keyOf(entry, journal);
     const known = this.#outcomes.get(key);
     if (known !== undefined) return known;
-    const outcome = this.#decide(journal.calls.requestOf(entry), entry.at);
+    const outcome = this.#decide(journal.calls.requestOf(entry), decidedAt(entry));
     this.#outcomes.set(key, outcome);
     return outcome;
   }
@@ -142,14 +143,14 @@ export class RangeDiff {
 
   /** Everything on which a decision depends, and whether it can be made: the arguments as shown, and their digest. */
   #keyOf(entry: JournalEntry, { place }: OpenedJournal): string {
-    const { args, argumentDigest, at, definitionDigest, principal, sealed, session } = entry;
+    const { args, argumentDigest, definitionDigest, principal, sealed, session } = entry;
     const parts: readonly (JsonValue | undefined)[] = [
       place,
       definitionDigest,
       argumentDigest,
       args,
       principal,
-      this.#policies.eraOf(at),
+      this.#policies.eraOf(decidedAt(entry)),
       // The key that opens sealed arguments is that of a session.
       ...(sealed === undefined && !this.#policies.dependOnSession ? [] : [sealed, session]),
     ];

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
-import { isCallRecord, RecordedCalls, type UndecidableCause } from "../read/recorded-calls.ts";
+import { decidedAt, isCallRecord, RecordedCalls, type UndecidableCause } from "../read/recorded-calls.ts";
 import { listFiles } from "../storage/file-names.ts";
 import { backwardLines } from "../storage/line-reader.ts";
 import { ComparedPolicies } from "./compared-policies.ts";
@@ -33,7 +33,7 @@ async function compareLatest(options: LatestDiffOptions): Promise<LatestDiff> {
   const compare = (entry: JournalEntry): UndecidableCause | undefined => {
     const request = calls.requestOf(entry);
     if (typeof request === "string") return request;
-    const { changes, after, decisions } = policies.compare(request, entry.at);
+    const { changes, after, decisions } = policies.compare(request, decidedAt(entry));
     if (request.missing !== undefined) return request.missing;
     count.compared++;
     if (changes.length === 0 || decisions === undefined) return undefined;

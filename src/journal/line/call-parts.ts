@@ -36,6 +36,7 @@ export function dispatchedParts(
     beforeAt: answerMember(record) + argumentMembers(shown),
     beforePrev:
       (confirmation === undefined ? "" : `"confirmation":${canonicalText(plain(confirmation))},`) +
+      timeMember(record) +
       `"decision":"${decision}","definitionDigest":"${definitionDigest}","grant":${textOf(grant)},` +
       messageMember(names) +
       origin(record),
@@ -106,6 +107,7 @@ export function deniedParts(record: DeniedRecord, shown: ShownArguments | undefi
     beforePrev:
       `"code":"${code}",` +
       (confirmation === undefined ? "" : `"confirmation":${canonicalText(plain(confirmation))},`) +
+      timeMember(record) +
       (decision === undefined ? "" : `"decision":"${decision}",`) +
       (definitionDigest === undefined ? "" : `"definitionDigest":"${definitionDigest}",`) +
       (grant === undefined ? "" : `"grant":${textOf(grant)},`) +
@@ -177,6 +179,10 @@ export function namesIn({ session, tool, tool_call_id: callId, turn, message }: 
 
 function answerMember({ answer }: Pick<DeniedRecord, "answer">): string {
   return answer === undefined ? "" : `"answer":${canonicalText(plain(answer))},`;
+}
+
+function timeMember({ decidedAt }: Pick<DeniedRecord, "decidedAt">): string {
+  return decidedAt === undefined ? "" : `"decidedAt":${decidedAt},`;
 }
 
 function argumentMembers({ text, digest }: ShownArguments): string {

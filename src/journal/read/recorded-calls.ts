@@ -26,6 +26,11 @@ export function isCallRecord({ type }: JournalEntry): boolean {
   return type === "tool.call.dispatched" || type === "tool.call.denied";
 }
 
+/** The time of the decision on a recorded call, in milliseconds since the epoch: that of its record, if no policy read it. */
+export function decidedAt({ at, decidedAt: time }: JournalEntry): number {
+  return Number.isSafeInteger(time) ? (time as number) : at;
+}
+
 /** Makes requests of recorded calls again, as far as the records and what is stored beside the journal allow. */
 export class RecordedCalls {
   readonly #arguments: ArgumentReader;

@@ -10,7 +10,7 @@ import { strictest } from "../../policy/strictest.ts";
 import type { JournalEntry } from "../line/entry.ts";
 import { RecordedInputs } from "../recorded-inputs.ts";
 import { readJournal } from "./read-journal.ts";
-import { isCallRecord, RecordedCalls, type UndecidableCause } from "./recorded-calls.ts";
+import { decidedAt, isCallRecord, RecordedCalls, type UndecidableCause } from "./recorded-calls.ts";
 
 /** The result of deciding every recorded call again. */
 export interface ReplayReport {
@@ -82,7 +82,7 @@ class Replay implements ReplayReport {
     if (policy === undefined) return this.#count("policy not kept");
     const request = this.#calls.requestOf(entry);
     if (typeof request === "string") return this.#count(request);
-    this.#now = entry.at;
+    this.#now = decidedAt(entry);
     const decision = checkDecision(await policy.check(request));
     const [recorded, now] = textsOf(entry, decision);
     // The replacement of a secret could meet a condition by chance.

@@ -22,6 +22,7 @@ export function isImplied(
     (broad.asked === undefined || broad.asked === narrow.asked) &&
     (broad.until === undefined ||
       (narrow.until !== undefined && Date.parse(narrow.until) <= Date.parse(broad.until))) &&
+    (broad.during === undefined || same(broad.during, narrow.during ?? null)) &&
     (broad.absent ?? []).every((pointer) => narrow.absent?.includes(pointer)) &&
     (broad.history ?? []).every((condition) => narrow.history?.some((each) => same(each, condition))) &&
     areImplied(broad.when, narrow.when, appliesIfUnclear)

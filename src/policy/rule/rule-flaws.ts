@@ -15,6 +15,7 @@ import { checkNetGrant, type NetGrant } from "../grant/net-grant.ts";
 import { compileGlob } from "../match/glob.ts";
 import { checkPrincipal, type Principal } from "../principal.ts";
 import type { Match } from "./conditions/match.ts";
+import { windowFlaws } from "./conditions/time-window.ts";
 import { namedFields } from "./conditions/tracked-fields.ts";
 import { isReference } from "./conditions/value-reference.ts";
 import { historyFlaws } from "./history-conditions.ts";
@@ -130,8 +131,10 @@ export function* ruleFlaws(
     if (rule.until !== undefined && !isTime(rule.until)) {
       flaws.push(valueFlaw([...path, "until"], "there is no such date or time"));
     }
+    const windowed = rule.during === undefined ? [] : windowFlaws([...path, "during"], rule.during);
     flaws.push(...capabilityFlaws([...path, "capabilities"], usedBy(rule)?.capabilities));
     const invalid = [
+      ...windowed,
       ...(rule.asked === undefined ? [] : askedFlaws([...path, "asked"], rule.asked, patterns)),
       ...conditionFlaws([...path, "when"], rule.when, patterns),
       ...historyFlaws([...path, "history"], rule.history),
@@ -223,8 +226,8 @@ function flawsOf(path: readonly string[], check: () => unknown): Flaw[] {
  * @param path Of the rule, which has no other flaws.
  */
 function exampleFlaws(path: readonly string[], rule: PolicyRule): readonly Flaw[] {
-  // An example has no earlier calls.
-  const { examples: { match = [], noMatch = [] } = {}, history: _, ...ofCall } = rule;
+  // An example has no earlier calls and no time.
+  const { examples: { match = [], noMatch = [] } = {}, history: _, during: __, ...ofCall } = rule;
   if (match.length + noMatch.length === 0) return [];
   const matcher = new RuleMatcher(ofCall, BEFORE_EVERY_END);
   const check = (member: "match" | "noMatch", example: RuleExample, index: number): readonly Flaw[] => {

@@ -14,8 +14,9 @@ import {
   type MatchedCall,
 } from "./conditions/condition.ts";
 import { allOf, type Match, yesOrNo } from "./conditions/match.ts";
+import { compileWindow, describeWindow } from "./conditions/time-window.ts";
 import { compileHistory } from "./history-conditions.ts";
-import type { RuleMatch } from "./rule.ts";
+import type { RuleMatch, TimeWindow } from "./rule.ts";
 
 /** Returns the time, in milliseconds since the epoch. */
 export type Clock = () => number;
@@ -43,6 +44,11 @@ class CallOfCaller implements MatchedCall {
   get input(): null {
     this.dependsOnMore = true;
     return null;
+  }
+
+  /** Of now. */
+  get time(): undefined {
+    return undefined;
   }
 
   get sessionId(): string {
@@ -146,8 +152,8 @@ export class RuleMatcher {
   matchCaller(principal: MatchedCall["principal"], tool: PolicySubject): Match | "depends" {
     const call = new CallOfCaller(principal, tool);
     let match: Match | "depends" = "yes";
-    for (const test of this.#tests) {
-      call.dependsOnMore = false;
+    for (const { test, recurs } of this.#conditions) {
+      call.dependsOnMore = recurs === true;
       const answer = test(call);
       if (call.dependsOnMore) match = "depends";
       else if (answer === "no") return "no";
@@ -181,11 +187,12 @@ export class RuleMatcher {
 
 /** Compiles the members of a rule that depend on the call, and not only on its tool. All must be met. */
 function compileCallConditions(
-  { principals, roles, asked, absent, when = {}, history = [], until }: RuleMatch,
+  { principals, roles, asked, absent, when = {}, history = [], until, during }: RuleMatch,
   now: Clock,
 ): CompiledCondition[] {
   return [
     ...(until === undefined ? [] : [compileUntil(until, now)]),
+    ...(during === undefined ? [] : [compileDuring(during, now)]),
     ...(principals === undefined ? [] : [compilePrincipals(principals)]),
     ...(roles === undefined ? [] : [compileRoles(roles)]),
     ...(asked === undefined ? [] : [compileAsked(asked)]),
@@ -197,7 +204,16 @@ function compileCallConditions(
 
 function compileUntil(until: string, now: Clock): CompiledCondition {
   const end = Date.parse(until);
-  return { subject: `until ${until}`, test: () => yesOrNo(now() < end) };
+  return { subject: `until ${until}`, test: ({ time }) => yesOrNo((time?.now ?? now()) < end) };
+}
+
+function compileDuring(during: TimeWindow, now: Clock): CompiledCondition {
+  const isIn = compileWindow(during);
+  return {
+    subject: `during ${describeWindow(during)}`,
+    test: ({ time }) => yesOrNo(isIn(time?.now ?? now())),
+    recurs: true,
+  };
 }
 
 function compilePrincipals(principals: readonly string[]): CompiledCondition {

@@ -1,5 +1,13 @@
 import { atOnce } from "../../base/turns.ts";
-import { compileShape, described, type Flaw, mapOf, type Shape, thenSchema } from "../../config/shape.ts";
+import {
+  compileShape,
+  described,
+  type Flaw,
+  mapOf,
+  type Shape,
+  TEXT,
+  thenSchema,
+} from "../../config/shape.ts";
 import { copyJson } from "../../json/copy.ts";
 import { escapePointer, lookUp, POINTER_PATTERN } from "../../json/pointer.ts";
 import type { JsonBounds } from "../../json/refusal.ts";
@@ -9,6 +17,7 @@ import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { MAX_AMOUNT_POINTER } from "../call-history.ts";
 import { CAPABILITIES, LIMITS, TOOL_NAMES } from "../grant/grant-shape.ts";
 import { CONDITION_DEFINITIONS, CONDITIONS, FIELD, orReference } from "./conditions/condition-shape.ts";
+import { HOURS_PATTERN, WEEKDAYS } from "./conditions/time-window.ts";
 import type { RulePolicyOptions } from "./rule.ts";
 import { ruleFlaws } from "./rule-flaws.ts";
 
@@ -76,6 +85,12 @@ const TIME = {
   type: "string",
   pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
   message: "must be a date such as 2026-12-31, or a time with its zone such as 2026-12-31T18:00:00Z",
+};
+
+const HOURS = {
+  type: "string",
+  pattern: HOURS_PATTERN,
+  message: "must be hours such as '09:00-17:30' or '22:00-06:00'",
 };
 
 /** The schemas of the members of `AllowedUse`, for limits in code or in a file. */
@@ -188,6 +203,27 @@ function ruleSchema(limits: JsonObject): JsonObject {
       until: described(
         TIME,
         "The end of the rule: a date, which means its beginning in UTC, or a time with its zone. Default: it does not end.",
+      ),
+      during: described(
+        {
+          ...mapOf(
+            {
+              days: described(
+                { type: "array", minItems: 1, uniqueItems: true, items: { enum: WEEKDAYS } },
+                "Days of the week. Default: all.",
+              ),
+              hours: described(
+                { type: "array", minItems: 1, items: HOURS },
+                "Hours such as `09:00-17:30`, without their end. Default: all.",
+              ),
+              zone: described(TEXT, "The name of a time zone, such as `Europe/Zurich`."),
+            },
+            ["zone"],
+          ),
+          minProperties: 2,
+          message: "must have 'zone', and 'days' or 'hours'",
+        },
+        "When the rule matches, by the time of the decision. Default: always.",
       ),
       examples: described(
         mapOf({

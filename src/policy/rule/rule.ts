@@ -94,12 +94,27 @@ export interface RuleMatch {
    * beginning in UTC, or a date and time with its zone (ISO 8601): `2026-12-31`, `2026-12-31T18:00:00+01:00`.
    */
   readonly until?: string;
+  /** When the rule matches. Default: always. */
+  readonly during?: TimeWindow;
   /** Calls for which it is checked, when the policy is loaded, whether the rule applies to them. Default: none. */
   readonly examples?: RuleExamples;
   /** The person or team responsible for the rule. It has no effect. */
   readonly owner?: string;
   /** Why the rule exists. It is part of the reason of a denial. */
   readonly reason?: string;
+}
+
+/** A part of the week. At least one of `days` and `hours` must be set. */
+export interface TimeWindow {
+  /** Days of the week in the zone. Default: all. */
+  readonly days?: readonly ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+  /**
+   * Hours of the day such as `09:00-17:30`, without the end itself. Hours that end before they begin are those after the beginning
+   * and those before the end of the same day. Default: all.
+   */
+  readonly hours?: readonly string[];
+  /** The name of a time zone, such as `Europe/Zurich`. */
+  readonly zone: string;
 }
 
 /**
@@ -280,9 +295,9 @@ export function usedBy(rule: PolicyRule): AllowedUse | undefined {
 
 /** Whether a rule can match one call of a tool and not another. */
 export function isConditional(rule: RuleMatch): boolean {
-  const { principals, roles, asked, absent, when = {}, history, until } = rule;
+  const { principals, roles, asked, absent, when = {}, history, until, during } = rule;
   return (
-    [principals, roles, asked, absent, history, until].some((part) => part !== undefined) ||
+    [principals, roles, asked, absent, history, until, during].some((part) => part !== undefined) ||
     Object.keys(when).length > 0
   );
 }

@@ -104,6 +104,10 @@ class SpelledCall implements MatchedCall {
   get history(): MatchedCall["history"] {
     return this.#call.history;
   }
+
+  get time(): MatchedCall["time"] {
+    return this.#call.time;
+  }
 }
 
 /** The rules that can match calls of one tool, and the decisions that were made for it. */

@@ -34,6 +34,8 @@ export interface WrittenCall {
   readonly earlier?: readonly WrittenEarlier[];
   /** The session's workspace. Relative to the file. Default: none. */
   readonly workspace?: string;
+  /** The time of the decision, such as `2026-12-31T18:00:00+01:00`. Default: now. */
+  readonly at?: string;
 }
 
 /** A case of a policy test. */
@@ -46,6 +48,12 @@ export interface WrittenCase extends WrittenCall {
   readonly limits?: WrittenLimits;
 }
 
+const TIME: JsonObject = {
+  type: "string",
+  pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})$",
+  message: "must be a time with its zone, such as 2026-12-31T18:00:00Z",
+};
+
 const CALL: JsonObject = {
   call: mapOf({ tool: TEXT, arguments: {} }, ["tool"]),
   principal: { type: "object" },
@@ -53,6 +61,7 @@ const CALL: JsonObject = {
   userText: { type: "string" },
   earlier: EARLIER,
   workspace: TEXT,
+  at: TIME,
 };
 
 /** The shape of a {@link WrittenCall}. */
@@ -86,11 +95,13 @@ interface RequestSetting {
 
 /** Returns the request that a policy would get for a call, with its arguments as the tool's schema accepts them. */
 export async function requestOf(
-  { call, principal, session = "policy-test", userText, earlier, workspace }: WrittenCall,
+  { call, principal, session = "policy-test", userText, earlier, workspace, at }: WrittenCall,
   { registry, tracked, directory }: RequestSetting,
 ): Promise<{ readonly request: PolicyRequest } | { readonly flaws: readonly CallFlaw[] }> {
   const read = validCall(call, registry, ["call"]);
   if ("flaws" in read) return read;
+  if (at !== undefined && Number.isNaN(Date.parse(at)))
+    return { flaws: [{ path: ["at"], message: "there is no such time" }] };
   const { input, tool } = read;
   const isHistoryKnown = userText !== undefined || earlier !== undefined;
   const present = { userText, tracked, registry, hasPrincipal: principal !== undefined };
@@ -110,6 +121,7 @@ export async function requestOf(
         ...(history !== undefined && { history }),
         ...(place !== undefined && { workspace: place }),
         ...(paths !== undefined && { paths }),
+        ...(at !== undefined && { time: { now: Date.parse(at) } }),
       }),
     };
   } catch (error) {

@@ -35,6 +35,8 @@ interface ExplainCommand {
   /** JSON text: a list of what came before, as in the cases of a policy test. */
   readonly earlier: string | undefined;
   readonly workspace: string | undefined;
+  /** Default: now. */
+  readonly at: string | undefined;
   /** Whether a change is looked for that would allow a denied call. */
   readonly suggests: boolean;
   readonly isJson: boolean;
@@ -81,7 +83,15 @@ async function suggestionFor(
   return suggestChange(policy, request, { tools: subjects });
 }
 
-function readCall({ call, principal, session, userText, earlier, workspace }: ExplainCommand): WrittenCall {
+function readCall({
+  call,
+  principal,
+  session,
+  userText,
+  earlier,
+  workspace,
+  at,
+}: ExplainCommand): WrittenCall {
   const value: JsonValue = {
     call: readJson("--call", call),
     ...(principal !== undefined && { principal: readJson("--principal", principal) }),
@@ -89,6 +99,7 @@ function readCall({ call, principal, session, userText, earlier, workspace }: Ex
     ...(userText !== undefined && { userText }),
     ...(earlier !== undefined && { earlier: readJson("--earlier", earlier) }),
     ...(workspace !== undefined && { workspace }),
+    ...(at !== undefined && { at }),
   };
   const flaws = CALL_SHAPE(value);
   if (flaws.length > 0) throw usageError(flaws);

@@ -32,7 +32,7 @@ type ProvenanceTest = (value: JsonValue, call: CallInSession) => Match;
 /** The parts of a request that conditions can depend on. */
 export type MatchedCall = Pick<
   PolicyRequest,
-  "input" | "principal" | "sessionId" | "workspace" | "history" | "paths"
+  "input" | "principal" | "sessionId" | "workspace" | "history" | "paths" | "time"
 > &
   Partial<Pick<PolicyRequest, "tool">> & {
     /** Other spellings of the declared paths and URLs in the input. Default: none. */
@@ -47,6 +47,8 @@ export interface CompiledCondition {
   /** What it is about, for operators: `/path (glob)`. */
   readonly subject: string;
   readonly test: CallTest;
+  /** Whether calls can meet it again that do not meet it now, because of the time. */
+  readonly recurs?: true;
 }
 
 /** Compiles a rule's `when`. All conditions must be met. */
