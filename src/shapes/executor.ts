@@ -1,0 +1,173 @@
+import { constant, optional, string } from "../json/shape.ts";
+import { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
+import {
+  DISPATCH_PATH,
+  EXECUTOR_HEADER,
+  HEALTH_PATH,
+  METRICS_PATH,
+  READY_PATH,
+  REPLAYED_HEADER,
+  SESSION_HEADER,
+  TOOLS_PATH,
+} from "../remote-protocol/http.ts";
+import { PROBLEMS, Problem, type ProblemCode } from "../remote-protocol/problems.ts";
+import { DispatchRequest, Execution, Tools } from "../remote-protocol/shapes.ts";
+import { content, json, nothing, operations, PUBLIC, problems, type RouteAccess } from "./operation.ts";
+
+/** Why a request of any client is refused. */
+const ANY: readonly ProblemCode[] = [
+  "bad_request",
+  "unauthenticated",
+  "expired",
+  "misdirected",
+  "altered",
+  "replayed",
+  "overloaded",
+  "internal_error",
+];
+const FORBIDDEN = `unknown_key. ${PROBLEMS.unknown_key.description} Or forbidden. The client has none of the roles.`;
+/** Why a request without a body is refused. */
+const READING_PROBLEMS = {
+  ...problems(ANY),
+  400: "bad_request. The `host` header is missing or not a single host.",
+  403: FORBIDDEN,
+};
+/** Probes know neither the executor's names nor its credentials. */
+const PROBE_PROBLEMS = { 400: READING_PROBLEMS[400] };
+/** Dispatching calls about which no person is asked. */
+const DISPATCHING: RouteAccess = {
+  roles: ["client"],
+  refusal:
+    "only a client of the executor can dispatch calls without a session: a caller opens one with POST " +
+    "/v1/sessions",
+};
+
+export const EXECUTOR = operations({
+  dispatch: {
+    method: "POST",
+    path: DISPATCH_PATH,
+    summary: "Runs one call, once",
+    access: DISPATCHING,
+    headers: {
+      traceparent: optional(
+        string({
+          description: "The trace that the call belongs to (W3C Trace Context). Ignored if it is not valid.",
+        }),
+      ),
+      tracestate: optional(string({ description: "What tracing systems added to it." })),
+      [SESSION_HEADER]: optional(
+        string({
+          description: "A value for each session by which a load balancer can route. Executors ignore it.",
+        }),
+      ),
+    },
+    body: DispatchRequest,
+    answers: {
+      102: nothing(
+        "An interim response, once, if the call waits or has waited for its turn, so that its wall time ends " +
+          "later. Not sent to HTTP/1.0, nor after a stream has begun, which has the event `waiting` instead.",
+      ),
+      200: content(
+        {
+          "application/json": Execution,
+          "text/event-stream": string({
+            description:
+              "Events named output and log, and a final execution or problem. The data of each is JSON with the " +
+              "schema of that name. The data of an event named waiting is an empty object.",
+          }),
+        },
+        "The call's execution, whether or not its tool succeeded.",
+        {
+          [REPLAYED_HEADER]: constant("true", {
+            description: "Set if an earlier request started the call.",
+          }),
+          [EXECUTOR_HEADER]: string({
+            pattern: '^"[0-9a-f]{32}";time=[0-9]{1,15}$',
+            description:
+              'The process that answers, by the id of its start, and its time in ms, as in `"0123…cdef";time=1234`. All its answers have this header, also problems and probes.',
+          }),
+        },
+      ),
+    },
+    problems: {
+      ...problems([
+        ...ANY,
+        "not_acceptable",
+        "call_id_conflict",
+        "result_forgotten",
+        "length_required",
+        "too_large",
+        "unsupported_media_type",
+        "other_executor",
+        "unknown_call",
+        "deadline_passed",
+      ]),
+      403: FORBIDDEN,
+      503: `draining. ${PROBLEMS.draining.description} Or paused, on a server of sessions.`,
+    },
+  },
+  listTools: {
+    method: "GET",
+    path: TOOLS_PATH,
+    summary: "Lists the tools",
+    access: {
+      roles: ["client", "approver", "reader", "admin"],
+      refusal: "a caller reads the tools of its session: GET /v1/sessions/ID/definitions",
+    },
+    answers: { 200: json(Tools, "The tools, in the order of their registration.") },
+    problems: READING_PROBLEMS,
+  },
+  readMetrics: {
+    method: "GET",
+    path: METRICS_PATH,
+    summary: "Returns counters, gauges and a histogram for Prometheus",
+    access: {
+      roles: ["reader", "admin"],
+      refusal: "only readers and admins can read metrics: they name all callers",
+    },
+    answers: { 200: content({ "text/plain": string() }, "The text exposition format, version 0.0.4.") },
+    problems: READING_PROBLEMS,
+  },
+  checkHealth: {
+    method: "GET",
+    path: HEALTH_PATH,
+    summary: "Checks whether the process is alive",
+    access: PUBLIC,
+    answers: { 200: content({ "text/plain": string() }, "The process is alive.") },
+    problems: PROBE_PROBLEMS,
+  },
+  openFramedConnection: {
+    method: "GET",
+    path: FRAMES_PATH,
+    summary: "Turns the connection into a framed one (upgrade sandgate-frames/1)",
+    access: DISPATCHING,
+    headers: {
+      upgrade: constant("sandgate-frames/1"),
+      "sandgate-frames-key": optional(
+        string({
+          pattern: "^[A-Za-z0-9_-]{43}$",
+          description:
+            "The client's public X25519 key in base64url. Required with a signature, which covers it.",
+        }),
+      ),
+    },
+    answers: {
+      101: nothing("Frames follow, as docs/remote-protocol.md describes them."),
+      default: json(Problem, "A problem."),
+    },
+  },
+  checkReadiness: {
+    method: "GET",
+    path: READY_PATH,
+    summary: "Checks whether the executor accepts calls",
+    access: PUBLIC,
+    answers: {
+      200: content({ "text/plain": string() }, "The executor accepts calls."),
+      503: content(
+        { "text/plain": string() },
+        "The executor is shutting down, or its journal or the store of its sessions cannot be written.",
+      ),
+    },
+    problems: PROBE_PROBLEMS,
+  },
+});
