@@ -4,9 +4,16 @@ import { parseAnswer } from "../json/parse-answer.ts";
 import { type JsonValue, JsonValueError } from "../json/value.ts";
 import { checkCapabilities } from "../policy/grant/capabilities.ts";
 import { checkLimits } from "../policy/grant/limits.ts";
-import type { DispatchRequest, RemoteExecution, RemoteGrant, RemoteResult, RemoteTools } from "./messages.ts";
 import type { ProblemBody } from "./problems.ts";
-import { type ShapeName, shapeProblem } from "./shapes.ts";
+import {
+  type DispatchRequest,
+  type RemoteExecution,
+  type RemoteGrant,
+  type RemoteResult,
+  type RemoteTools,
+  type ShapeName,
+  shapeProblem,
+} from "./shapes.ts";
 
 /** A body violates the protocol. The message describes the problem without repeating any of the body. */
 export class BodyError extends Error {

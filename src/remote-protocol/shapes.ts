@@ -1,161 +1,244 @@
-import type { ValidateFunction } from "ajv";
-import { loadAjv } from "../base/load-ajv.ts";
-import type { JsonObject, JsonValue } from "../json/value.ts";
-import { CAPABILITY_NAMES } from "../policy/grant/capabilities.ts";
-import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
+import {
+  anyJson,
+  anyObject,
+  boolean,
+  constant,
+  integer,
+  list,
+  number,
+  object,
+  oneOf,
+  openObject,
+  optional,
+  problemIn,
+  type Shape,
+  string,
+  type TypeOf,
+  typed,
+} from "../json/shape.ts";
+import type { JsonValue } from "../json/value.ts";
+import { CAPABILITY_NAMES, type Capabilities } from "../policy/grant/capabilities.ts";
+import { LIMIT_NAMES, type ResourceLimits as LimitValues, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
 import { MAX_FILE_CHANGES } from "../tool/changes.ts";
 import { ISOLATIONS, SANDBOX_MODES } from "../tool/sandbox-mode.ts";
-import { MAX_MODEL_TEXT } from "./messages.ts";
-import { PROBLEMS } from "./problems.ts";
+import { AnyProblem } from "./problems.ts";
 
-/** Checks bodies against a JSON Schema (draft 2020-12), which is compiled when it is first used. */
-export class BodyCheck {
-  readonly #schema: JsonObject;
-  #validate: ValidateFunction | undefined;
+/** The most UTF-16 code units of a text that a tool wrote for the model. Executors shorten a longer one. */
+export const MAX_MODEL_TEXT = 30_000;
 
-  constructor(schema: JsonObject) {
-    this.#schema = schema;
-  }
+const NAME = string({ maxLength: 1_024 });
+const FIGURE = number({ minimum: 0 });
 
-  /** Returns the first problem of a value, such as `/call/id must be string`; `undefined` if it has the shape. */
-  problem(value: JsonValue): string | undefined {
-    // Ajv stops at the first error here, which bounds the work for bodies with many of them.
-    this.#validate ??= new (loadAjv().Ajv2020)({ ownProperties: true, strictTypes: false }).compile(
-      this.#schema,
-    );
-    if (this.#validate(value)) return undefined;
-    const [error] = this.#validate.errors ?? [];
-    if (error === undefined) return "does not match the schema";
-    const { instancePath, message, params } = error;
-    const unknown: unknown = params["additionalProperty"] ?? params["propertyName"];
-    if (unknown !== undefined) return `${instancePath || "/"} has an unknown member`;
-    return `${instancePath || "/"} ${message ?? "does not match the schema"}`;
-  }
-}
+/** Limits of a grant. */
+export const ResourceLimits: Shape<LimitValues> = typed(
+  object(
+    Object.fromEntries(
+      LIMIT_NAMES.map((name) => [name, optional(integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))]),
+    ),
+    { description: "Limits in milliseconds, bytes, or as numbers." },
+  ),
+);
 
-const NAME: JsonObject = { type: "string", maxLength: 1_024 };
-const TEXT: JsonObject = { type: "string" };
-const FIGURE: JsonObject = { type: "number", minimum: 0 };
-const LIMIT: JsonObject = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+/** The body of `POST /v1/dispatch`. The values of capabilities are checked by `checkCapabilities`. */
+export const DispatchRequest = object(
+  {
+    call: object({
+      id: string({
+        maxLength: 1_024,
+        description:
+          "Identifies the call, together with the caller and the session: requests with the same session, id, name and " +
+          "arguments are the same call, which runs only once.",
+      }),
+      name: NAME,
+      arguments: anyJson({ description: "The arguments, as a JSON value or as JSON text." }),
+    }),
+    session: string({ maxLength: 1_024, description: "Identifies the conversation." }),
+    grant: object(
+      {
+        limits: ResourceLimits,
+        capabilities: typed<Capabilities>({
+          ...anyObject({ description: "Capabilities as in a policy file. Absent ones are not granted." }),
+          propertyNames: { enum: [...CAPABILITY_NAMES] },
+        } as Shape<unknown>),
+      },
+      {
+        description:
+          "The caller's grant: an upper bound for what the executor's own policy grants. If a limit cannot be enforced, " +
+          "the call fails with `limit_unenforceable`.",
+      },
+    ),
+    timeoutMs: optional(
+      integer({
+        minimum: 1,
+        maximum: MAX_WALL_TIME_MS,
+        description: "Milliseconds that the caller waits for the response. Default: unlimited.",
+      }),
+    ),
+    executor: optional(
+      string({
+        maxLength: 64,
+        description:
+          "The only process that may run the call, by the id in the header `sandgate-executor` of its answers. Default: any.",
+      }),
+    ),
+    again: optional(
+      object(
+        {
+          after: optional(
+            integer({
+              minimum: 0,
+              maximum: Number.MAX_SAFE_INTEGER,
+              description:
+                "The time in an answer of that process that the caller got before it sent the call for the first time.",
+            }),
+          ),
+        },
+        {
+          description:
+            "Set if the call may have been sent before, and its result was lost. The executor then runs it only if it is " +
+            "certain that it never ran: if `executor` names this process, and no call that arrived after `after` was " +
+            "forgotten. Otherwise, a call that it does not know is refused with `unknown_call`.",
+        },
+      ),
+    ),
+  },
+  { description: "A call, with an upper bound for its grant." },
+);
+export type DispatchRequest = TypeOf<typeof DispatchRequest>;
 
-/** `ResourceLimits`. */
-const LIMITS: JsonObject = closed(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])), LIMIT_NAMES);
+/** The grant of a remote call. */
+export type RemoteGrant = DispatchRequest["grant"];
 
 /** The members of an execution that do not repeat the call. */
-const RESULT: JsonObject = {
-  success: { type: "boolean" },
-  output: {},
-  durationMs: FIGURE,
-  sandbox: { enum: [...SANDBOX_MODES, null] },
-  error: closed(
-    {
-      code: TEXT,
-      message: TEXT,
-      effect: { enum: ["none", "committed", "unknown"] },
-      userVisible: { type: "boolean" },
-      limit: { enum: LIMIT_NAMES },
-    },
-    ["userVisible", "limit"],
-  ),
-  metadata: { type: "object" },
-  modelText: { type: "string", maxLength: MAX_MODEL_TEXT },
-  changes: closed(
-    {
-      files: {
-        type: "array",
-        maxItems: MAX_FILE_CHANGES,
-        items: closed({
-          path: TEXT,
-          change: { enum: ["created", "modified", "deleted"] },
-          bytes: { type: "integer", minimum: 0 },
-        }),
-      },
-      more: { const: true },
-      command: TEXT,
-    },
-    ["more", "command"],
-  ),
-  receipt: closed(
-    {
-      enforced: LIMITS,
-      used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
-      mayStillRun: { const: true },
-      ended: { enum: ["confirmed", "requested", "unknown"] },
-      grant: closed({ digest: TEXT }),
-      isolation: { enum: [...ISOLATIONS] },
-    },
-    ["mayStillRun", "ended", "grant", "isolation"],
-  ),
-};
-const OPTIONAL_RESULTS = ["error", "metadata", "modelText", "changes"];
-
-function problemSchema(code: JsonObject): JsonObject {
-  return closed({ error: closed({ code, message: TEXT, effect: { enum: ["none", "unknown"] } }) });
-}
-
-/**
- * JSON schemas (draft 2020-12) of the bodies. A test checks that they are the same as in `docs/openapi.yaml`.
- * The values of capabilities are checked by `checkCapabilities`.
- */
-export const SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
-  DispatchRequest: closed(
-    {
-      call: closed({ id: NAME, name: NAME, arguments: {} }),
-      session: NAME,
-      grant: closed({
-        limits: LIMITS,
-        capabilities: { type: "object", propertyNames: { enum: CAPABILITY_NAMES } },
-      }),
-      timeoutMs: { type: "integer", minimum: 1, maximum: MAX_WALL_TIME_MS },
-      executor: { type: "string", maxLength: 64 },
-      again: closed({ after: { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER } }, ["after"]),
-    },
-    ["timeoutMs", "executor", "again"],
-  ),
-  Execution: closed({ callId: TEXT, toolName: TEXT, arguments: {}, ...RESULT }, OPTIONAL_RESULTS),
-  Output: closed({ chunk: TEXT }),
-  Log: closed({ level: { enum: ["debug", "info", "warn", "error"] }, message: TEXT }),
-  Problem: problemSchema({ enum: Object.keys(PROBLEMS) }),
-  Tools: closed({
-    tools: {
-      type: "array",
-      items: closed(
-        { name: TEXT, description: TEXT, inputSchema: { type: "object" }, freeform: { const: true } },
-        ["freeform"],
-      ),
-    },
+const RESULT = {
+  success: boolean(),
+  output: anyJson({ description: "What the tool returned." }),
+  durationMs: number({
+    minimum: 0,
+    description: "Milliseconds from the call's start on the executor to its result.",
   }),
+  sandbox: oneOf([...SANDBOX_MODES, null], {
+    description: "The granted sandbox; null if the call failed before.",
+  }),
+  error: optional(
+    object({
+      code: string({ description: "One of the closed set of codes of ToolExecution." }),
+      message: string({ description: "The text for the model." }),
+      effect: oneOf(["none", "committed", "unknown"], {
+        description: "none: the call cannot have had an effect. committed: it had its effect nevertheless.",
+      }),
+      userVisible: optional(boolean({ description: "Whether users may see the message. Default: false." })),
+      limit: optional(
+        oneOf(LIMIT_NAMES, {
+          description: "With `limit_exceeded`: the limit, if the executor reports it.",
+        }),
+      ),
+    }),
+  ),
+  metadata: optional(anyObject()),
+  modelText: optional(
+    string({
+      maxLength: MAX_MODEL_TEXT,
+      description: "How the model reads the output, if the tool says so.",
+    }),
+  ),
+  changes: optional(
+    object(
+      {
+        files: list(
+          object({
+            path: string({ description: "Relative to the granted directory." }),
+            change: oneOf(["created", "modified", "deleted"]),
+            bytes: integer({
+              minimum: 0,
+              description: "The size of the file after the call; 0 if it was deleted.",
+            }),
+          }),
+          { maxItems: MAX_FILE_CHANGES },
+        ),
+        more: optional(constant(true, { description: "Set if there are more files." })),
+        command: optional(string({ description: "The program that ran, with its arguments." })),
+      },
+      {
+        description: "What the call changed in the files that it was granted. Absent if that is not known.",
+      },
+    ),
+  ),
+  receipt: object({
+    enforced: ResourceLimits,
+    used: openObject(
+      { wallTimeMs: FIGURE },
+      { description: "Figures by name. Later versions may have more of them." },
+    ),
+    mayStillRun: optional(
+      constant(true, { description: "Set if the call was stopped, but its end could not be confirmed." }),
+    ),
+    ended: optional(
+      oneOf(["confirmed", "requested", "unknown"], {
+        description: "What is known about the end of a call that was stopped.",
+      }),
+    ),
+    grant: optional(
+      object(
+        { digest: string({ description: "SHA-256, as hexadecimal digits." }) },
+        {
+          description: "What the executor granted to the call, by its digest. Absent if nothing ran.",
+        },
+      ),
+    ),
+    isolation: optional(
+      oneOf(ISOLATIONS, {
+        description:
+          "What confined the program of a call in the sandbox `process`. Absent in other sandboxes.",
+      }),
+    ),
+  }),
+};
+
+/** An execution without the members that repeat the call. */
+const ExecutionResult = object(RESULT);
+export type RemoteResult = TypeOf<typeof ExecutionResult>;
+
+/** The body of a successful response. */
+export const Execution = object(
+  { callId: string(), toolName: string(), arguments: anyJson(), ...RESULT },
+  { description: "The result of the call. success is true if and only if there is no error." },
+);
+export type RemoteExecution = TypeOf<typeof Execution>;
+
+/** Why a remote call failed. */
+export type RemoteError = NonNullable<RemoteResult["error"]>;
+
+/** The data of the event `output`. */
+export const Output = object({ chunk: string() }, { description: "The data of the event output." });
+
+/** The data of the event `log`. */
+export const Log = object(
+  { level: oneOf(["debug", "info", "warn", "error"]), message: string() },
+  { description: "The data of the event log." },
+);
+
+/** The body of `GET /v1/tools`. */
+export const Tools = object({
+  tools: list(
+    object({
+      name: string(),
+      description: string(),
+      inputSchema: anyObject(),
+      freeform: optional(
+        constant(true, { description: "Set for a tool whose arguments are one text, which is not JSON." }),
+      ),
+    }),
+  ),
 });
+export type RemoteTools = TypeOf<typeof Tools>;
 
-/** The name of a body's shape, which `docs/openapi.yaml` uses as well. */
-type BodyName = "DispatchRequest" | "Execution" | "Output" | "Log" | "Problem" | "Tools";
+const SHAPES = { DispatchRequest, Execution, ExecutionResult, Output, Log, AnyProblem, Tools };
 
-/**
- * The name of a shape: of a body, of an execution without the members that repeat the call, or of a problem with any code.
- */
-export type ShapeName = BodyName | "ExecutionResult" | "AnyProblem";
+/** The name of a shape: of a body, of an execution without the members that repeat the call, or of a problem with any code. */
+export type ShapeName = keyof typeof SHAPES;
 
-const checks = new Map<ShapeName, BodyCheck>();
-
-function schemaOf(name: ShapeName): JsonObject {
-  if (name === "AnyProblem") return problemSchema(TEXT);
-  return name === "ExecutionResult" ? closed(RESULT, OPTIONAL_RESULTS) : SCHEMAS[name];
-}
-
-/**
- * Returns the first problem of a value, such as `/call/id must be string`; `undefined` if it has the shape.
- */
+/** Returns the first problem of a value, such as `/call/id must be string`; `undefined` if it has the shape. */
 export function shapeProblem(name: ShapeName, value: JsonValue): string | undefined {
-  let check = checks.get(name);
-  if (check === undefined) {
-    check = new BodyCheck(schemaOf(name));
-    checks.set(name, check);
-  }
-  return check.problem(value);
-}
-
-/** The schema of an object without additional members. */
-export function closed(properties: JsonObject, optional: readonly string[] = []): JsonObject {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: "object", properties, required, additionalProperties: false };
+  return problemIn(SHAPES[name], value);
 }

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type HardenedOptions, startHardened } from "../../examples/hardened-executor/start-hardened.ts";
 import { readNote } from "../../examples/hardened-executor/tools.ts";
-import type { RemoteExecution } from "../../src/remote-protocol/messages.ts";
+import type { RemoteExecution } from "../../src/remote-protocol/shapes.ts";
 import { sandgate } from "../cli/sandgate.ts";
 import { dispatch, dispatchBody, executionOf } from "./harness.ts";
 

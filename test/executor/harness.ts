@@ -10,7 +10,7 @@ import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
 import { readExecution, readProblem } from "../../src/remote-protocol/bodies.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../src/remote-protocol/frames/frame.ts";
-import type { RemoteExecution } from "../../src/remote-protocol/messages.ts";
+import type { RemoteExecution } from "../../src/remote-protocol/shapes.ts";
 import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 

@@ -13,8 +13,8 @@ import {
   type FrameSink,
 } from "../../remote-protocol/frames/frame-reader.ts";
 import { Outbox, type OutgoingFrame } from "../../remote-protocol/frames/outbox.ts";
-import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import type { Sender } from "../http/authentication.ts";
 import { overloaded } from "../load/admission.ts";
 import { UnreadAnswers } from "../load/unread-answers.ts";

@@ -11,8 +11,8 @@ import {
   TOOLS_PATH,
   writeProcessStamp,
 } from "../../remote-protocol/http.ts";
-import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import { UnreadAnswers } from "../load/unread-answers.ts";
 import { ProcessMetrics } from "../metrics/process-metrics.ts";

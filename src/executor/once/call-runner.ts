@@ -6,7 +6,7 @@ import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { abortedByHookText, CANCELLED_TEXT } from "../../engine/errors.ts";
 import { continueTrace } from "../../engine/reporting/reporter.ts";
 import { shorten } from "../../engine/result-budget.ts";
-import { type DispatchRequest, MAX_MODEL_TEXT } from "../../remote-protocol/messages.ts";
+import { type DispatchRequest, MAX_MODEL_TEXT } from "../../remote-protocol/shapes.ts";
 import type { ExecutorMetrics } from "../load/metrics.ts";
 import type { DispatchedCall } from "./dispatched-call.ts";
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalText } from "../../json/canonical.ts";
-import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import type { CallWindowBounds } from "../load/limits.ts";
 
 /** A call that has ended. */

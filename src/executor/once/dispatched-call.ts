@@ -1,8 +1,8 @@
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { DispatchEventBody } from "../../engine/call/events.ts";
 import type { Principal } from "../../policy/principal.ts";
-import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 
 /** The events that a call sends to its waiters while it runs. */
 export type CallEvent = Extract<DispatchEventBody, { readonly type: "tool.output" | "tool.log" }>;

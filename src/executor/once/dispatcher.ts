@@ -1,7 +1,7 @@
 import { DeadlineTimer } from "../../base/timers.ts";
 import { newProcessId } from "../../remote-protocol/http.ts";
-import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import { Admission, draining, overloaded } from "../load/admission.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import { ExecutorMetrics } from "../load/metrics.ts";

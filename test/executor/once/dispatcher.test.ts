@@ -6,7 +6,7 @@ import { writeMetrics } from "../../../src/executor/metrics/prometheus-text.ts";
 import type { CallWaiter } from "../../../src/executor/once/dispatched-call.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
-import type { DispatchRequest } from "../../../src/remote-protocol/messages.ts";
+import type { DispatchRequest } from "../../../src/remote-protocol/shapes.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/contract/outcome.ts";
 import { until } from "../harness.ts";
 import { SlowlyEnding } from "../slowly-ending.ts";

@@ -5,7 +5,7 @@ import type { Contact, Traffic } from "../../../egress/egress-error.ts";
 import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
 import { writeDispatchRequest } from "../../../remote-protocol/bodies.ts";
 import type { ProcessStamp } from "../../../remote-protocol/http.ts";
-import { type DispatchRequest, MAX_MODEL_TEXT } from "../../../remote-protocol/messages.ts";
+import { type DispatchRequest, MAX_MODEL_TEXT } from "../../../remote-protocol/shapes.ts";
 import { changesNothing, UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { MemoryLease } from "../../contract/guest-memory.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import type { LimitName, ResourceLimits } from "../../../policy/grant/limits.ts";
 import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../../remote-protocol/bodies.ts";
-import type { RemoteError, RemoteResult } from "../../../remote-protocol/messages.ts";
 import { isProblemCode, PROBLEMS, type ProblemCode } from "../../../remote-protocol/problems.ts";
+import type { RemoteError, RemoteResult } from "../../../remote-protocol/shapes.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
 import { checkOutput, outcomeOf } from "../../contract/output.ts";
 import type { ExecutorReply } from "./exchange.ts";
