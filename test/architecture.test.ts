@@ -1,3 +1,4 @@
+import { isolatedDeclarationSync } from "rolldown/experimental";
 import { describe, expect, test } from "vitest";
 import { circles } from "./architecture/circles.ts";
 import { files, imports, loadedWith, sourceOf, startFiles } from "./architecture/import-graph.ts";
@@ -13,6 +14,24 @@ import {
 import { moduleOf, readModuleTable } from "./architecture/module-table.ts";
 
 const modules = readModuleTable();
+
+test("Exports have types of their own, except shapes, whose types are inferred", () => {
+  const inferred = files.filter(
+    (file) => isolatedDeclarationSync(file, sourceOf(file)).errors.length > 0 && !hasShapes(file),
+  );
+  expect(inferred).toEqual([]);
+});
+
+test("The page imports only types of shapes, so that it does not load their checks", () => {
+  const loading = files.filter(
+    (file) => file.startsWith("console/") && /^import (?!type )[^;]*\/shapes\//m.test(sourceOf(file)),
+  );
+  expect(loading).toEqual([]);
+});
+
+function hasShapes(file: string): boolean {
+  return file.startsWith("shapes/") || /^remote-protocol\/(?:shapes|problems)\.ts$/.test(file);
+}
 
 describe("The table of modules in CONTRIBUTING.md", () => {
   test("names every module of src, and no other", () => {

@@ -4,8 +4,14 @@ import { parseJson } from "../json/parse.ts";
 import { lookUp, parsePointer } from "../json/pointer.ts";
 import { isJsonObject } from "../json/value.ts";
 import { isFileGrant } from "../policy/grant/fs-grant.ts";
-import type { ConfirmationRecord, Inquiry } from "../sessions/confirmations/confirmation.ts";
+import type { ConfirmationRecord, Inquiry, Resolution } from "../sessions/confirmations/confirmation.ts";
 import type { Session } from "../sessions/session.ts";
+import type {
+  Confirmation,
+  ConfirmationIdentity,
+  OpenConfirmation,
+  WholeConfirmation,
+} from "../shapes/confirmations.ts";
 import { WorkspaceError } from "../workspace/error.ts";
 import { WorkspaceFile } from "../workspace/file.ts";
 import { Workspace } from "../workspace/workspace.ts";
@@ -14,7 +20,7 @@ import { Workspace } from "../workspace/workspace.ts";
 const MAX_BYTES = 262_144;
 
 /** A confirmation as it is listed: without what can be long. */
-export function confirmationView(inquiry: Inquiry): object {
+export function confirmationView(inquiry: Inquiry): OpenConfirmation {
   const { digest } = inquiry;
   if (inquiry.kind === "question") {
     const { questionSummary, options, multiple } = inquiry.shown;
@@ -41,17 +47,17 @@ export function confirmationView(inquiry: Inquiry): object {
 }
 
 /** Adds what people call the session of a confirmation. */
-export function inSession(view: object, { name }: Pick<Session, "name">): object {
+export function inSession<View extends Confirmation>(view: View, { name }: Pick<Session, "name">): View {
   return name === undefined ? view : { ...view, sessionName: name };
 }
 
 /** A confirmation as it is listed to the caller of its session: of a nested call, it learns no more than that it is asked. */
-export function callerConfirmationView(inquiry: Inquiry): object {
+export function callerConfirmationView(inquiry: Inquiry): Confirmation {
   return inquiry.parent === undefined ? confirmationView(inquiry) : identityView(inquiry);
 }
 
 /** What a nested call is about is between its tool and those who answer. Its digest would confirm a guess. */
-function identityView(inquiry: Inquiry): object {
+function identityView(inquiry: Inquiry): ConfirmationIdentity {
   const { id: requestId, shown, kind, sessionId, turnId, messageId, callId, principal, parent } = inquiry;
   const { choices, askedAt, expiresAt } = inquiry;
   const { toolName, sideEffects } = shown;
@@ -80,7 +86,7 @@ function identityView(inquiry: Inquiry): object {
 export function wholeConfirmationView(
   { inquiry, resolution }: ConfirmationRecord,
   tool: Tool<never, never> | undefined,
-): object {
+): WholeConfirmation {
   return {
     ...confirmationView(inquiry),
     ...wholeText(inquiry),
@@ -106,23 +112,21 @@ function argumentOrder({ inputSchema, paths = [], urls = [] }: Tool<never, never
 }
 
 /** The same for the caller of its session: without the policy's rules, and of a nested call not what it is about. */
-export function callerWholeConfirmationView({ inquiry, resolution }: ConfirmationRecord): object {
+export function callerWholeConfirmationView({ inquiry, resolution }: ConfirmationRecord): Confirmation {
   const isNested = inquiry.parent !== undefined;
-  const { arguments: edited, approval, answer, reason, ...outcome } = resolution ?? {};
-  const own = {
-    ...(edited !== undefined && { arguments: edited }),
-    ...(approval && { approval }),
-    ...(reason !== undefined && { reason }),
-    ...(answer !== undefined && { answer }),
-  };
   return {
     ...callerConfirmationView(inquiry),
     ...(!isNested && wholeText(inquiry)),
-    ...(resolution !== undefined && { resolution: isNested ? outcome : { ...outcome, ...own } }),
+    ...(resolution !== undefined && { resolution: isNested ? withoutAnswer(resolution) : { ...resolution } }),
   };
 }
 
-function wholeText(inquiry: Inquiry): object {
+/** How a confirmation ended, without what the person wrote. */
+function withoutAnswer({ decision, choice, by, at }: Resolution): Resolution {
+  return { decision, ...(choice && { choice }), ...(by !== undefined && { by }), at };
+}
+
+function wholeText(inquiry: Inquiry): Pick<Confirmation, "arguments" | "wholeQuestion"> {
   return inquiry.kind === "question"
     ? { wholeQuestion: inquiry.shown.question }
     : { arguments: inquiry.shown.arguments };
@@ -132,7 +136,7 @@ function wholeText(inquiry: Inquiry): object {
 export function approverConfirmationView(
   record: ConfirmationRecord,
   tool: Tool<never, never> | undefined,
-): object {
+): WholeConfirmation {
   const text = currentText(record.inquiry, tool);
   return { ...wholeConfirmationView(record, tool), ...(text !== undefined && { currentText: text }) };
 }

@@ -4,10 +4,17 @@ import type { HistoryCall } from "../journal/history/list-calls.ts";
 import type { JournalEntry } from "../journal/line/entry.ts";
 import { principalIn } from "../journal/read/record-members.ts";
 import type { JournalContradiction, JournalReport } from "../journal/verify/report.ts";
-import { isJsonObject, type JsonValue } from "../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import { render, textOf } from "../rendering/render.ts";
 import { toLine, toPrintableJson } from "../rendering/shown.ts";
+import type {
+  JournalVerification,
+  PolicyComparison,
+  RecordedCall,
+  RecordedCallState,
+  ShownRecord,
+} from "../shapes/journal.ts";
 
 const MAX_TEXT_CHARS = 4_000;
 
@@ -53,7 +60,11 @@ export function callView(call: HistoryCall, redaction: Redaction): object {
 }
 
 /** The records of a call, without the arguments, which have a text of their own. */
-export function callDetail(call: HistoryCall, redaction: Redaction, opened: JsonValue | undefined): object {
+export function callDetail(
+  call: HistoryCall,
+  redaction: Redaction,
+  opened: JsonValue | undefined,
+): RecordedCall {
   const { begin, end } = call;
   const { args, ...record } = begin;
   const shown = opened === undefined ? args : opened;
@@ -66,7 +77,7 @@ export function callDetail(call: HistoryCall, redaction: Redaction, opened: Json
 }
 
 /** What was found when the journal was verified, without the places of its files. */
-export function reportView(report: JournalReport, redaction: Redaction): object {
+export function reportView(report: JournalReport, redaction: Redaction): JournalVerification {
   const { first, last, torn, contradiction, checkpoints } = report;
   const isIntact = contradiction === undefined;
   return {
@@ -83,7 +94,7 @@ export function reportView(report: JournalReport, redaction: Redaction): object 
 export function latestDiffView(
   { compared, different, changed, undecided, undecidable, isCut }: LatestDiff,
   redaction: Redaction,
-): object {
+): PolicyComparison {
   return {
     compared,
     changed: changed.map(({ seq, tool, before, after, changes, rules }) => ({
@@ -102,7 +113,7 @@ export function latestDiffView(
 function contradictionView(
   { kind, seq, through, file, message }: JournalContradiction,
   redaction: Redaction,
-): object {
+): NonNullable<JournalVerification["contradiction"]> {
   const name = file === undefined ? undefined : basename(file);
   const shown = file === undefined ? message : message.replaceAll(dirname(file) + sep, "");
   return {
@@ -115,15 +126,18 @@ function contradictionView(
 }
 
 /** `open`: the call still runs, or its process crashed. `unknown`: its end may be too far behind its begin to be looked for. */
-function stateOf({ begin, end, isEndUnknown }: HistoryCall): "denied" | "ended" | "open" | "unknown" {
+function stateOf({ begin, end, isEndUnknown }: HistoryCall): RecordedCallState {
   if (begin.type === "tool.call.denied") return "denied";
   if (end !== undefined) return "ended";
   return isEndUnknown === true ? "unknown" : "open";
 }
 
-function recordView({ seq, at, type, ...others }: Omit<JournalEntry, "prev">, redaction: Redaction): object {
+function recordView(
+  { seq, at, type, ...others }: JsonObject & Pick<JournalEntry, "seq" | "at" | "type">,
+  redaction: Redaction,
+): ShownRecord {
   const own = { seq, at, type: toLine(String(type)) };
-  const view = { ...(showJson(others, redaction) as object), ...own };
+  const view = { ...(showJson(others, redaction) as JsonObject), ...own };
   return JSON.stringify(view).length <= MAX_ENTRY_CHARS ? view : own;
 }
 

@@ -16,7 +16,6 @@ import { Admin } from "../../src/server/admin.ts";
 import { ReloadableTools } from "../../src/server/reloadable-tools.ts";
 import { sessionApp } from "../../src/server/routes/app.ts";
 import { SessionService } from "../../src/server/service.ts";
-import { BODY_SCHEMAS } from "../../src/server/shapes.ts";
 import { openSessions } from "../../src/sessions/sessions.ts";
 import type { Answer } from "../executor/harness.ts";
 import { recordCalls, TemporaryDirectory } from "../journal/records.ts";
@@ -72,19 +71,11 @@ describe("docs/openapi.yaml", () => {
     expect(documented.sort()).toEqual([...new Set(routes)].sort());
   });
 
-  test("has the same schemas of requests as the code", () => {
-    const names = Object.keys(BODY_SCHEMAS);
-    const documented = Object.fromEntries(names.map((name) => [name, DOCUMENT.components.schemas[name]]));
-    expect(documented).toEqual(JSON.parse(JSON.stringify(BODY_SCHEMAS)));
-  });
-
-  test("every schema of the sessions is used and compiles", () => {
+  test("every schema of the sessions compiles", () => {
     const references = JSON.stringify(PATHS).match(/#\/components\/schemas\/\w+/g) ?? [];
     for (const reference of new Set(references)) {
       expect(() => ajv.compile({ $ref: `openapi${reference}` })).not.toThrow();
     }
-    for (const name of Object.keys(BODY_SCHEMAS))
-      expect(references).toContain(`#/components/schemas/${name}`);
   });
 });
 

@@ -1,7 +1,8 @@
 import { callerOf, certifiedCallerOf, type Sender } from "../../executor/http/authentication.ts";
 import { compileNamePattern, type NamePattern } from "../../policy/match/name-pattern.ts";
 import { checkPrincipal, type Principal } from "../../policy/principal.ts";
-import type { Credential, Role } from "./credential.ts";
+import type { Role } from "../../shapes/operation.ts";
+import type { Credential } from "./credential.ts";
 
 /** The person who logs in to the console with one-time tokens. Must not have the role `caller`. */
 export type Operator = Pick<Credential, "id" | "roles" | "approves">;

@@ -3,6 +3,7 @@ import { TOKEN_ID_PREFIX } from "../../access-tokens/token-principal.ts";
 import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { Credentials } from "../../executor/http/authentication.ts";
 import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../executor/tls/client-certificate.ts";
+import { ROLES, type Role } from "../../shapes/operation.ts";
 
 const NAMES: OptionNames<Credential> = {
   id: true,
@@ -12,18 +13,6 @@ const NAMES: OptionNames<Credential> = {
   roles: true,
   approves: true,
 };
-
-/**
- * What a client may do. `client`: dispatch calls over the remote protocol, which run under the policy alone, so that no person
- * is asked. `caller`: open sessions, dispatch calls in them, and read, cancel and close its own. `approver`: read sessions and
- * recorded calls of the principals for which it approves, and the tools, answer their confirmations, list and revoke their
- * approvals, and set their modes. `reader`: read all sessions, recorded calls and tools, and verify the journal. `admin`: the
- * same, read sealed arguments, pause the server, and replace its policy.
- */
-export type Role = "client" | "caller" | "approver" | "reader" | "admin";
-
-/** Every {@link Role}. */
-export const ROLES: readonly Role[] = Object.freeze(["client", "caller", "approver", "reader", "admin"]);
 
 /** The pairs of roles that no credential has, and why. */
 const EXCLUDED: readonly (readonly [Role, Role, string])[] = [

@@ -5,6 +5,7 @@ import type { EventStream } from "../../engine/call/events.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import { Redaction } from "../../redaction/redaction.ts";
+import type { ConsoleServer } from "../../shapes/server.ts";
 import { type Operator, operatorSender } from "../access/client.ts";
 import type { ReloadableTools } from "../reloadable-tools.ts";
 import { WaitingReaders } from "../waiting-readers.ts";
@@ -61,28 +62,13 @@ function stateOf({ registry, policy, isPaused }: ReloadableTools, journal: boole
   };
 }
 
-/** What the page shows of the server. */
-export interface ServerView {
-  /** That of Sandgate. */
-  readonly version: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  /** Absent while the server is paused, and if the policy has no revision. */
-  readonly policyRevision?: string;
-  readonly paused: boolean;
-  /** Whether calls are recorded. */
-  readonly journal: boolean;
-  /** How many there are. */
-  readonly tools: number;
-}
-
 /** The part of its server that a console uses. */
 export interface ConsoleParts extends SuggestionParts, CallFacts {
   readonly state: () => ServerState;
 }
 
-/** What changes of a {@link ServerView}. */
-export type ServerState = Omit<ServerView, "version" | "startedAt">;
+/** What changes of a {@link ConsoleServer}. */
+export type ServerState = Omit<ConsoleServer, "version" | "startedAt">;
 
 /** The part of a server that its console needs. */
 export class Console {
@@ -148,7 +134,7 @@ export class Console {
   }
 
   /** What the page shows of the server now. */
-  get server(): ServerView {
+  get server(): ConsoleServer {
     return { version: this.#version, startedAt: this.#startedAt, ...this.#state() };
   }
 

@@ -1,13 +1,12 @@
 import { hash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Sender } from "../../executor/http/authentication.ts";
+import { CONFIRMATIONS } from "../../shapes/confirmations.ts";
+import { SERVER } from "../../shapes/server.ts";
 import { unauthenticated } from "../http/refusals.ts";
 
-/** Where browsers log in and out. */
-export const LOGIN_PATH = "/v1/console/session";
-
-/** Where a link of a notification is read, and answers. */
-export const ANSWER_LINK_PATH = "/v1/console/answer-link";
+/** Where a request has its credential in the body. */
+const LOGIN_PATHS: readonly string[] = [SERVER.logIn.path, CONFIRMATIONS.useAnswerLink.path];
 
 /** The longest body of a login. */
 export const MAX_LOGIN_BYTES = 8_192;
@@ -161,8 +160,7 @@ export function loginOf(
 ): Pick<Login, "sender" | "ended"> | undefined {
   const { authorization, "signature-input": signature } = request.headers;
   if (console === undefined || authorization !== undefined || signature !== undefined) return undefined;
-  if (request.method === "POST" && [LOGIN_PATH, ANSWER_LINK_PATH].includes(request.url ?? ""))
-    return LOGGING_IN;
+  if (request.method === "POST" && LOGIN_PATHS.includes(request.url ?? "")) return LOGGING_IN;
   if (cookieOf(request) === undefined) return undefined;
   const login = console.logins.of(request);
   if (login === undefined) throw unauthenticated("the login has ended, or is not of this page: log in again");

@@ -1,5 +1,6 @@
 import { ReadableStream as WebStream } from "node:stream/web";
 import { FairBudget } from "../../base/fair-budget.ts";
+import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { EventLog, LoggedEvent } from "./event-log.ts";
 
 /** A client's view of the events of a session. */
@@ -142,3 +143,10 @@ export class StreamRoom {
   readonly streams: FairBudget = new FairBudget(MAX_STREAMS, MIN_STREAMS, MAX_OWN_STREAMS);
   readonly unread: FairBudget = new FairBudget(MAX_UNREAD_BYTES, MIN_UNREAD_BYTES, MAX_UNREAD_BYTES / 2);
 }
+
+/** The headers of a stream of events. Proxies must not buffer events. */
+export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  "content-type": STREAM_MEDIA_TYPE,
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+});

@@ -1,15 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Hono } from "hono";
+import type { Handler, Hono } from "hono";
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
 import type { Guards } from "../../executor/http/more-routes.ts";
 import { bodyLength, decodeBody, readBody } from "../../executor/http/request.ts";
 import { parseJson } from "../../json/parse.ts";
+import { problemIn, type Shape } from "../../json/shape.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { matchesContentDigest } from "../../remote-protocol/signatures/base.ts";
+import type { Operation } from "../../shapes/operation.ts";
 import type { Client, Clients } from "../access/client.ts";
-import { type BodyName, bodyProblem } from "../shapes.ts";
 import { badRequest, overloaded, revoked } from "./refusals.ts";
 
 /** What a route gets besides the request. */
@@ -19,6 +20,15 @@ export interface AppBindings {
 
 /** The routes of sessions, with the exchange of the current request. */
 export type App = Hono<AppBindings>;
+
+/** Serves an operation. `sessionApp` checks its access first. */
+export function serve<Path extends string>(
+  app: App,
+  { method, path }: Operation & { readonly path: Path },
+  handler: Handler<AppBindings, Path>,
+): void {
+  app.on(method, path, handler);
+}
 
 /** The bytes of bodies that the server buffers. */
 export interface BodyBudget {
@@ -86,10 +96,10 @@ export class Exchange {
    *
    * @throws {RemoteProblem | RouteRefusal} as a rejection, if it is too long, or not valid.
    */
-  async read<Body>(name: BodyName): Promise<Body> {
+  async read<Body>(shape: Shape<Body>): Promise<Body> {
     const parsed = parseJson(await this.readText([JSON_MEDIA_TYPE]));
     if (!("value" in parsed)) throw badRequest(`${parsed.reason} at position ${parsed.position}`);
-    const problem = bodyProblem(name, parsed.value);
+    const problem = problemIn(shape, parsed.value);
     if (problem !== undefined) throw badRequest(problem);
     return parsed.value as Body;
   }
@@ -145,4 +155,36 @@ export class Exchange {
       this.revoked.removeEventListener("abort", revoke);
     });
   }
+}
+
+/** Which page of a list is asked for. */
+export interface Page {
+  /** The page has what comes before this number. Default: it has the end of the list. */
+  readonly before: number | undefined;
+  /** The most items. */
+  readonly limit: number;
+}
+
+const DEFAULT_LIMIT = 100;
+const NUMBER = /^[1-9]\d{0,15}$/;
+
+/**
+ * Reads `before` and `limit` of a query.
+ *
+ * @param most The highest `limit`.
+ * @throws {RouteRefusal} 400 if one of them is not a number from 1 on, or `limit` is too high.
+ */
+export function pageOf(query: Readonly<Record<string, string>>, most: number): Page {
+  const limit = numberOf(query, "limit") ?? Math.min(DEFAULT_LIMIT, most);
+  if (limit > most) throw badRequest(`limit must be at most ${most}`);
+  return { before: numberOf(query, "before"), limit };
+}
+
+function numberOf(query: Readonly<Record<string, string>>, name: "before" | "limit"): number | undefined {
+  const text = query[name];
+  if (text === undefined) return undefined;
+  if (!NUMBER.test(text) || !Number.isSafeInteger(Number(text))) {
+    throw badRequest(`${name} must be a whole number from 1 on`);
+  }
+  return Number(text);
 }

@@ -1,8 +1,9 @@
 import { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { SessionStoreError } from "../../sessions/session-errors.ts";
+import type { RouteAccess } from "../../shapes/operation.ts";
 import type { Client, OwnedSession } from "../access/client.ts";
-import { accessTo, mayUse, type RouteAccess } from "../access/route-access.ts";
+import { accessTo, mayUse } from "../access/route-access.ts";
 
 /** For what does not exist, and for what the client must not know about. */
 export function notFound(): RouteRefusal {

@@ -2,7 +2,9 @@ import { JournalError } from "../../journal/journal-error.ts";
 import { principalIn } from "../../journal/read/record-members.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { PolicyDecision } from "../../policy/policy.ts";
-import type { App, Exchange } from "../http/exchange.ts";
+import { CallRepetition, JOURNAL, PolicyTrial } from "../../shapes/journal.ts";
+import { SERVER } from "../../shapes/server.ts";
+import { type App, type Exchange, serve } from "../http/exchange.ts";
 import {
   badRequest,
   revoked as credentialRevoked,
@@ -16,18 +18,17 @@ import {
 } from "../http/refusals.ts";
 import { latestDiffView, showJson } from "../journal-views.ts";
 import type { SessionService } from "../service.ts";
-import type { CallRepetition, PolicyTrial } from "../shapes.ts";
 import { historyOf, orUnavailable, seqOf } from "./journal.ts";
 
 /** Milliseconds after which a comparison ends. */
 const MAX_COMPARISON_MS = 60_000;
 
-/** The media types of a policy: JSON is YAML too. */
-const POLICY_MEDIA_TYPES = ["application/yaml", "application/json"];
+/** JSON is YAML too. */
+const POLICY_MEDIA_TYPES = Object.keys(SERVER.replacePolicy.body.content);
 
 /** What admins do: replacing the policy, pausing, and resuming. */
 export function adminRoutes(app: App, { admin }: SessionService): void {
-  app.put("/v1/policy", async ({ env, json }) => {
+  serve(app, SERVER.replacePolicy, async ({ env, json }) => {
     const { problems, revision } = await admin.replacePolicy(
       await env.readText(POLICY_MEDIA_TYPES),
       env.client,
@@ -37,11 +38,11 @@ export function adminRoutes(app: App, { admin }: SessionService): void {
     return json({ revision, warnings: problems });
   });
 
-  for (const [path, paused] of [
-    ["/v1/pause", true],
-    ["/v1/resume", false],
+  for (const [operation, paused] of [
+    [SERVER.pause, true],
+    [SERVER.resume, false],
   ] as const) {
-    app.post(path, ({ env, json }) => {
+    serve(app, operation, ({ env, json }) => {
       admin.setPaused(paused, env.client);
       return json({ paused });
     });
@@ -54,9 +55,9 @@ export function journalTrialRoutes(app: App, service: SessionService): void {
   const { redaction } = inspected;
 
   let isComparing = false;
-  app.post("/v1/journal/policy-diff", async ({ env, json }) => {
+  serve(app, JOURNAL.comparePolicies, async ({ env, json }) => {
     const history = historyOf(inspected);
-    const { policy: text, last } = await env.read<PolicyTrial>("PolicyTrial");
+    const { policy: text, last } = await env.read(PolicyTrial);
     service.refuseIfEnding();
     if (isComparing) throw overloaded("two policies are being compared: retry when that has ended");
     isComparing = true;
@@ -75,10 +76,10 @@ export function journalTrialRoutes(app: App, service: SessionService): void {
     }
   });
 
-  app.post("/v1/journal/calls/:seq/repeat", async ({ env, req, json }) => {
+  serve(app, JOURNAL.repeatCall, async ({ env, req, json }) => {
     const history = historyOf(inspected);
     const seq = seqOf(req.param("seq"));
-    const { dryRun } = await env.read<CallRepetition>("CallRepetition");
+    const { dryRun } = await env.read(CallRepetition);
     service.refuseIfEnding();
     service.refuseIfPaused();
     const { client, closed, revoked } = env;

@@ -1,21 +1,18 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
-import { accessTo, type RouteAccess } from "../access/route-access.ts";
+import type { RouteAccess } from "../../shapes/operation.ts";
+import { accessTo } from "../access/route-access.ts";
 import type { App, AppBindings } from "../http/exchange.ts";
 import { admit, notFound, storeFailed } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { adminRoutes, journalTrialRoutes } from "./admin.ts";
-import { answerLinkRoutes } from "./answer-links.ts";
 import { callRoutes } from "./calls.ts";
 import { changeRoutes } from "./changes.ts";
-import { approvalRoutes, confirmationRoutes } from "./confirmations.ts";
+import { answerLinkRoutes, approvalRoutes, confirmationRoutes, programRoutes } from "./confirmations.ts";
 import { consoleRoutes } from "./console.ts";
-import { eventRoutes } from "./events.ts";
-import { journalRoutes } from "./journal.ts";
+import { journalRoutes, overviewRoutes } from "./journal.ts";
 import { messageRoutes } from "./messages.ts";
-import { overviewRoutes } from "./overview.ts";
-import { programRoutes } from "./programs.ts";
-import { sessionRoutes } from "./sessions.ts";
+import { eventRoutes, sessionRoutes } from "./sessions.ts";
 import { toolRoutes } from "./tools.ts";
 import { turnRoutes } from "./turns.ts";
 

@@ -1,14 +1,15 @@
 import { ReadableStream as WebStream } from "node:stream/web";
+import { CALLS } from "../../shapes/calls.ts";
 import type { Client } from "../access/client.ts";
 import { callDetails, callSummary, numberOf, refOf, sees } from "../console/calls/call-view.ts";
 import type { ConsoleCall } from "../console/calls/console-call.ts";
 import type { Console } from "../console/console.ts";
 import type { EventStreamOptions } from "../events/event-stream.ts";
-import type { App } from "../http/exchange.ts";
+import { EVENT_STREAM_HEADERS } from "../events/event-stream.ts";
+import { type App, serve } from "../http/exchange.ts";
 import { badRequest, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
-import { EVENT_STREAM_HEADERS } from "./events.ts";
 
 /** The most calls of one event. */
 const MAX_CALLS = 500;
@@ -32,7 +33,7 @@ const MAX_LIMIT = 500;
 export function callRoutes(app: App, service: SessionService): void {
   const { epoch } = service;
 
-  app.get("/v1/calls", ({ env, req, json }) => {
+  serve(app, CALLS.listCalls, ({ env, req, json }) => {
     const { calls, redaction } = consoleOf(service);
     const { state, tool, session, code, before, limit } = req.query();
     if (state !== undefined && !STATES.includes(state))
@@ -56,7 +57,7 @@ export function callRoutes(app: App, service: SessionService): void {
     });
   });
 
-  app.get("/v1/calls/events", ({ env }) => {
+  serve(app, CALLS.followCalls, ({ env }) => {
     const console = consoleOf(service);
     service.refuseIfEnding();
     const { client } = env;
@@ -64,7 +65,7 @@ export function callRoutes(app: App, service: SessionService): void {
     return new Response(stream, { headers: EVENT_STREAM_HEADERS });
   });
 
-  app.get("/v1/calls/:ref", async ({ env, req, json }) => {
+  serve(app, CALLS.getCall, async ({ env, req, json }) => {
     const console = consoleOf(service);
     const record = console.calls.get(numberOf(epoch, req.param("ref")) ?? 0);
     if (record === undefined || !sees(env.client, record)) throw notFound();

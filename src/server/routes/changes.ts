@@ -1,17 +1,17 @@
 import { digestOfAll } from "../../changes/pending.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ShownChange } from "../../sessions/session-changes.ts";
-import type { App } from "../http/exchange.ts";
+import { ChangeDecision, SESSIONS, type StagedChange } from "../../shapes/sessions.ts";
+import { type App, serve } from "../http/exchange.ts";
 import { badRequest, conflict, notFound, unprocessable } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
-import type { ChangeDecision } from "../shapes.ts";
 
 /** The most characters of differences in a list. Changes beyond it can be read one by one. */
 const MAX_SHOWN_CHARS = 4_000_000;
 
 /** Lists, accepts and rejects the staged changes of a session. */
 export function changeRoutes(app: App, service: SessionService): void {
-  app.get("/v1/sessions/:id/changes", async ({ env, req, json }) => {
+  serve(app, SESSIONS.listChanges, async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const path = req.query("path");
     const changes = await session.changes.pending(path);
@@ -20,11 +20,11 @@ export function changeRoutes(app: App, service: SessionService): void {
     return json({ changes: changes.map((change) => ({ ...changeView(change), whole: change.diff })) });
   });
 
-  app.post("/v1/sessions/:id/changes", async ({ env, req, json }) => {
+  serve(app, SESSIONS.decideOnChanges, async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const by = env.client.approver;
     service.refuseIfEnding();
-    const body = await env.read<ChangeDecision>("ChangeDecision");
+    const body = await env.read(ChangeDecision);
     return json(
       body.decision === "accept" ? await accept(session, body, by) : await reject(session, body, by),
     );
@@ -62,7 +62,7 @@ async function reject(
   return { rejected };
 }
 
-function listed(changes: readonly ShownChange[]): readonly object[] {
+function listed(changes: readonly ShownChange[]): readonly StagedChange[] {
   let left = MAX_SHOWN_CHARS;
   return changes.map((change) => {
     left -= change.shown.length;
@@ -72,6 +72,20 @@ function listed(changes: readonly ShownChange[]): readonly object[] {
   });
 }
 
-function changeView({ path, change, shown: diff, missing, digest, conflict: reason }: ShownChange): object {
-  return { path, change, diff, missing, digest, ...(reason !== undefined && { conflict: reason }) };
+function changeView({
+  path,
+  change,
+  shown: diff,
+  missing,
+  digest,
+  conflict: reason,
+}: ShownChange): StagedChange {
+  return {
+    path,
+    change,
+    diff,
+    missing,
+    digest,
+    ...(reason !== undefined && reason !== "not-shown" && { conflict: reason }),
+  };
 }

@@ -1,5 +1,9 @@
+import type { WaitingCall } from "../../engine/call/suspension.ts";
 import type { ConfirmationRecord, Inquiry } from "../../sessions/confirmations/confirmation.ts";
 import type { Session } from "../../sessions/session.ts";
+import type { OpenConfirmation, SuspendedProgram } from "../../shapes/confirmations.ts";
+import { Answer, CONFIRMATIONS, LinkAnswer } from "../../shapes/confirmations.ts";
+import { SESSIONS } from "../../shapes/sessions.ts";
 import {
   approverConfirmationView,
   callerWholeConfirmationView,
@@ -7,19 +11,18 @@ import {
   inSession,
   wholeConfirmationView,
 } from "../confirmation-views.ts";
-import type { App, Exchange } from "../http/exchange.ts";
-import { conflict, gone, notFound, unprocessable } from "../http/refusals.ts";
+import { type App, type Exchange, serve } from "../http/exchange.ts";
+import { isOwnOrigin } from "../http/origins.ts";
+import { conflict, forbidden, gone, notFound, overloaded, unprocessable } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
-import type { Answer } from "../shapes.ts";
-
-const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
+import { consoleOf } from "./console.ts";
 
 /** Lists confirmations, and takes the answers of approvers. */
 export function confirmationRoutes(app: App, service: SessionService): void {
-  app.get("/v1/confirmations", async ({ env, json }) => {
+  serve(app, CONFIRMATIONS.listConfirmations, async ({ env, json }) => {
     const { client } = env;
     const { sessions } = service;
-    const seen: object[] = [];
+    const seen: OpenConfirmation[] = [];
     for (const inquiry of sessions.openInquiries()) {
       const session = sessions.get(inquiry.sessionId) ?? (await sessions.find(inquiry.sessionId));
       if (session !== undefined && client.sees(session))
@@ -28,7 +31,7 @@ export function confirmationRoutes(app: App, service: SessionService): void {
     return json({ confirmations: seen });
   });
 
-  app.get(PATH, async ({ env, req, json }) => {
+  serve(app, CONFIRMATIONS.readConfirmation, async ({ env, req, json }) => {
     const { session, record } = await find(service, env, req.param());
     if (!env.client.inspects(session)) return json(callerWholeConfirmationView(record));
     const tool = service.inspected.registry.find(record.inquiry.shown.toolName)?.tool;
@@ -36,11 +39,11 @@ export function confirmationRoutes(app: App, service: SessionService): void {
     return json(inSession(view(record, tool), session));
   });
 
-  app.post(PATH, async ({ env, req, json }) => {
+  serve(app, CONFIRMATIONS.answerConfirmation, async ({ env, req, json }) => {
     const { client } = env;
     const { session, record } = await find(service, env, req.param());
     const by = client.approver;
-    const answer = await env.read<Answer>("Answer");
+    const answer = await env.read(Answer);
     // An answer is used once: it must not be spent on a call that would be denied now.
     // A call that asked a question is running already.
     if (answer.decision === "allow" || answer.decision === "always") service.refuseIfPaused();
@@ -84,13 +87,13 @@ function isIn(inquiry: Inquiry, sessionId: string, turnId: string): boolean {
 
 /** Lists and revokes what approvers had a session remember. */
 export function approvalRoutes(app: App, service: SessionService): void {
-  app.get("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
+  serve(app, SESSIONS.listApprovals, async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const approvals = await session.readApprovals();
     return json({ approvals: approvals.map(({ approval, used }) => ({ ...approval, used })) });
   });
 
-  app.delete("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
+  serve(app, SESSIONS.revokeApprovals, async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const revoked: string[] = [];
     for (const { approval } of await session.readApprovals()) {
@@ -99,10 +102,101 @@ export function approvalRoutes(app: App, service: SessionService): void {
     return json({ revoked });
   });
 
-  app.delete("/v1/sessions/:id/approvals/:approvalId", async ({ env, req, json }) => {
+  serve(app, SESSIONS.revokeApproval, async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const id = req.param("approvalId");
     if (!(await session.revokeApproval(id))) throw notFound();
     return json({ revoked: [id] });
   });
+}
+
+/** Shows what a link of a notification answers, and takes the answer in the name of its approver. */
+export function answerLinkRoutes(app: App, service: SessionService): void {
+  serve(app, CONFIRMATIONS.useAnswerLink, async ({ env, json }) => {
+    const { wrongTokens } = consoleOf(service);
+    const { headers, socket } = env.request;
+    if (headers.origin === undefined || !isOwnOrigin(headers.origin, headers.host))
+      throw forbidden("only the page of the console can use a link: the request must have its origin");
+    const address = socket.remoteAddress ?? "";
+    if (wrongTokens.isTooMany(address))
+      throw overloaded("too many wrong links came from this address: retry in a minute");
+    const { token, decision, reason } = await env.read(LinkAnswer);
+    const link = service.answerLinks?.find(token);
+    if (link === undefined) {
+      wrongTokens.add(address);
+      throw gone();
+    }
+    const { inquiryId, sessionId, turnId, digest, approver: by } = link;
+    const session = service.sessions.get(sessionId) ?? (await service.sessions.find(sessionId));
+    const record = await service.sessions.inquiry(inquiryId);
+    if (session === undefined || record === undefined || record.resolution !== undefined) throw gone();
+    // The credentials may have been replaced since people were notified.
+    if (!env.access.clients().approves(by, session))
+      throw forbidden("the approver of this link may not answer for the session");
+    if (decision === undefined) {
+      const { toolName } = record.inquiry.shown;
+      const tool = service.inspected.registry.find(toolName)?.tool;
+      const view = inSession(approverConfirmationView(record, tool), session);
+      return json({ ...view, choices: ["allow", "deny"], approver: by });
+    }
+    if (decision === "allow") service.refuseIfPaused();
+    const given = { decision, digest, by, turnId, ...(reason !== undefined && { reason }) };
+    const outcome = await session.answer(inquiryId, given);
+    switch (outcome.outcome) {
+      case "resolved":
+        return json({ requestId: inquiryId, ...outcome.resolution });
+      case "lost": {
+        const { decision: first, by: winner, at } = outcome.resolution;
+        throw conflict("already_answered", "another answer was first", { decision: first, by: winner, at });
+      }
+      case "invalid":
+        throw unprocessable("invalid_answer", outcome.problem);
+      default:
+        throw gone();
+    }
+  });
+}
+
+/** Lists the programs that are suspended while they wait. */
+export function programRoutes(app: App, { sessions }: SessionService): void {
+  serve(app, CONFIRMATIONS.listPrograms, async ({ env, json }) => {
+    const { client } = env;
+    const suspended = await sessions.suspendedCalls();
+    const seen: WaitingCall[] = [];
+    for (const call of suspended) {
+      const session = await sessions.find(call.sessionId);
+      if (session !== undefined && client.sees(session)) seen.push(call);
+    }
+    const inquiries = sessions.openInquiries();
+    return json({ programs: seen.map((call) => programView(call, inquiries)) });
+  });
+}
+
+/** A suspended program as it is listed, with the questions that its calls wait for. */
+function programView(
+  { sessionId, turnId, messageId, callId, principal, toolName, suspendedAt, waitUntil, open }: WaitingCall,
+  inquiries: readonly Inquiry[],
+): SuspendedProgram {
+  return {
+    sessionId,
+    turnId,
+    messageId,
+    callId,
+    toolName,
+    suspendedAt,
+    waitUntil,
+    ...(principal !== undefined && { principal }),
+    leftMs: Math.max(waitUntil - Date.now(), 0),
+    open: open.map(({ number, toolName: tool }) => {
+      const nested = `${callId}/${number}`;
+      const asked = inquiries.find(
+        (inquiry) =>
+          inquiry.sessionId === sessionId &&
+          inquiry.turnId === turnId &&
+          inquiry.messageId === messageId &&
+          inquiry.callId === nested,
+      );
+      return { callId: nested, toolName: tool, ...(asked && { requestId: asked.id }) };
+    }),
+  };
 }

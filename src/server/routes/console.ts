@@ -1,19 +1,17 @@
+import { ConsoleLogin, ForgottenPush, NewPush, SERVER } from "../../shapes/server.ts";
 import { LOGIN_ACCESS } from "../access/route-access.ts";
 import type { Console } from "../console/console.ts";
-import { LOGIN_MS, LOGIN_PATH, setCookie } from "../console/logins.ts";
-import type { App } from "../http/exchange.ts";
+import { LOGIN_MS, setCookie } from "../console/logins.ts";
+import { type App, serve } from "../http/exchange.ts";
 import { isOwnOrigin } from "../http/origins.ts";
 import { admit, badRequest, forbidden, notFound, overloaded, unauthenticated } from "../http/refusals.ts";
 import { isPushSubscription } from "../notifying/notify.ts";
 import type { PushDevices } from "../notifying/web-push.ts";
 import type { SessionService } from "../service.ts";
-import type { ConsoleLogin, ForgottenPush, NewPush } from "../shapes.ts";
-
-const PUSH_PATH = "/v1/console/push";
 
 /** Logs browsers in and out of the console, and has those of approvers notified. */
 export function consoleRoutes(app: App, service: SessionService): void {
-  app.post(LOGIN_PATH, async ({ env }) => {
+  serve(app, SERVER.logIn, async ({ env }) => {
     const { logins, wrongTokens } = consoleOf(service);
     const { headers, socket } = env.request;
     const { origin } = headers;
@@ -22,7 +20,7 @@ export function consoleRoutes(app: App, service: SessionService): void {
     const address = socket.remoteAddress ?? "";
     if (wrongTokens.isTooMany(address))
       throw overloaded("too many wrong tokens came from this address: retry in a minute");
-    const { token } = await env.read<ConsoleLogin>("ConsoleLogin");
+    const { token } = await env.read(ConsoleLogin);
     const sender = logins.redeem(token) ?? env.access.guards.authentication.senderOf(token);
     if (sender === undefined) {
       wrongTokens.add(address);
@@ -32,7 +30,7 @@ export function consoleRoutes(app: App, service: SessionService): void {
     return cookieResponse(setCookie(logins.begin(sender, origin), LOGIN_MS, origin));
   });
 
-  app.delete(LOGIN_PATH, ({ env }) => {
+  serve(app, SERVER.logOut, ({ env }) => {
     const { logins } = consoleOf(service);
     const login = logins.of(env.request);
     if (login === undefined) throw unauthenticated("the request has no login to end");
@@ -40,17 +38,17 @@ export function consoleRoutes(app: App, service: SessionService): void {
     return cookieResponse(setCookie("", 0, login.origin));
   });
 
-  app.get(LOGIN_PATH, ({ env, json }) => {
+  serve(app, SERVER.getLogin, ({ env, json }) => {
     const { server } = consoleOf(service);
     const { principal, roles } = env.client;
     return json({ ...(principal && { principal: { id: principal.id } }), roles, server });
   });
 
-  app.get(PUSH_PATH, ({ json }) => json({ publicKey: devicesOf(service).publicKey }));
+  serve(app, SERVER.getPushKey, ({ json }) => json({ publicKey: devicesOf(service).publicKey }));
 
-  app.post(PUSH_PATH, async ({ env }) => {
+  serve(app, SERVER.subscribeBrowser, async ({ env }) => {
     const devices = devicesOf(service);
-    const { endpoint, keys } = await env.read<NewPush>("NewPush");
+    const { endpoint, keys } = await env.read(NewPush);
     if (!isPushSubscription({ endpoint, keys }))
       throw badRequest("the body is not what PushManager.subscribe returns");
     if (!devices.accepts(endpoint))
@@ -61,9 +59,9 @@ export function consoleRoutes(app: App, service: SessionService): void {
     return new Response(null, { status: 204 });
   });
 
-  app.delete(PUSH_PATH, async ({ env }) => {
+  serve(app, SERVER.unsubscribeBrowser, async ({ env }) => {
     const devices = devicesOf(service);
-    const { endpoint } = await env.read<ForgottenPush>("ForgottenPush");
+    const { endpoint } = await env.read(ForgottenPush);
     await devices.remove(env.client.approver, endpoint);
     return new Response(null, { status: 204 });
   });

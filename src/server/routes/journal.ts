@@ -1,13 +1,17 @@
 import { FairBudget } from "../../base/fair-budget.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JournalHistory } from "../../journal/history/journal-history.ts";
 import type { HistoryQuery } from "../../journal/history/list-calls.ts";
 import { JournalError } from "../../journal/journal-error.ts";
+import { type JournalOverview, OVERVIEW_RANGES } from "../../journal/overview/overview.ts";
 import { CALL_OUTCOMES, principalIn } from "../../journal/read/record-members.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
+import type { Sessions } from "../../sessions/sessions.ts";
+import type { OverviewNumbers, RecordedOverview } from "../../shapes/journal.ts";
+import { JOURNAL } from "../../shapes/journal.ts";
 import type { Client } from "../access/client.ts";
-import type { App, Exchange } from "../http/exchange.ts";
-import { pageOf } from "../http/page.ts";
+import { type App, type Exchange, pageOf, serve } from "../http/exchange.ts";
 import {
   badRequest,
   revoked as credentialRevoked,
@@ -36,7 +40,7 @@ export function journalRoutes(app: App, service: SessionService): void {
   const reads = new Reads();
   const { redaction } = inspected;
 
-  app.get("/v1/journal", async ({ env, json }) => {
+  serve(app, JOURNAL.describeJournal, async ({ env, json }) => {
     const history = historyOf(inspected);
     const { isHealthy, isSigned, ...others } = await reads.run(env, () => orUnavailable(history.summary()));
     return json({
@@ -46,7 +50,7 @@ export function journalRoutes(app: App, service: SessionService): void {
     });
   });
 
-  app.get("/v1/journal/calls", async ({ env, req, json }) => {
+  serve(app, JOURNAL.listRecordedCalls, async ({ env, req, json }) => {
     const history = historyOf(inspected);
     const query = req.query();
     const page = {
@@ -65,7 +69,7 @@ export function journalRoutes(app: App, service: SessionService): void {
   });
 
   let isVerifying = false;
-  app.post("/v1/journal/verification", async ({ env, json }) => {
+  serve(app, JOURNAL.verifyJournal, async ({ env, json }) => {
     const { closed, revoked } = env;
     const history = historyOf(inspected);
     service.refuseIfEnding();
@@ -85,7 +89,7 @@ export function journalRoutes(app: App, service: SessionService): void {
     }
   });
 
-  app.get("/v1/journal/calls/:seq", async ({ env, req, json }) => {
+  serve(app, JOURNAL.readRecordedCall, async ({ env, req, json }) => {
     const history = historyOf(inspected);
     const seq = seqOf(req.param("seq"));
     return json(
@@ -215,4 +219,71 @@ export async function orUnavailable<Result>(reading: Promise<Result>): Promise<R
     if (!(error instanceof JournalError)) throw error;
     throw unavailable("the journal cannot be read: the operator's log says why", error);
   }
+}
+
+/** Shows what happened and how things are, in numbers. */
+export function overviewRoutes(app: App, { inspected, sessions }: SessionService): void {
+  const reads = new Reads();
+  const { history, redaction } = inspected;
+
+  serve(app, JOURNAL.readOverview, async ({ env, req, json }) => {
+    const { client } = env;
+    const asked = req.query()["range"] ?? "day";
+    const range = OVERVIEW_RANGES.find((each) => each === asked);
+    if (range === undefined) throw badRequest(`range must be one of ${OVERVIEW_RANGES.join(", ")}`);
+    const query = { range, now: Date.now(), isVisible: visibleTo(client) };
+    const recorded = history && (await reads.run(env, () => orUnavailable(history.overview(query))));
+    return json({
+      sessions: await sessionCounts(sessions, client),
+      mcpServers: mcpServers(inspected.registry, redaction),
+      ...(recorded && { recorded: recordedView(recorded, redaction) }),
+    });
+  });
+}
+
+/** What a client may know about the sessions that are open, in numbers. */
+async function sessionCounts(sessions: Sessions, client: Client): Promise<OverviewNumbers["sessions"]> {
+  const open = (await sessions.findAll()).filter((session) => client.inspects(session));
+  const waiting = sessions
+    .openInquiries()
+    .filter(({ principal }) =>
+      client.inspects({ principal: principal === undefined ? undefined : { id: principal } }),
+    );
+  return {
+    open: open.length,
+    running: open.reduce((sum, { lanes }) => sum + lanes.running, 0),
+    waiting: waiting.length,
+  };
+}
+
+/** The MCP servers of the tools, in the order of their names, and whether they are connected now. */
+function mcpServers(registry: ToolRegistry, redaction: Redaction): OverviewNumbers["mcpServers"] {
+  const servers = new Map<string, { isConnected: boolean; tools: number }>();
+  for (const toolName of registry.names) {
+    const { remote } = registry.find(toolName)?.tool ?? {};
+    if (remote === undefined || !("mcp" in remote)) continue;
+    const name = shownName(String(remote.mcp.toJSON()["server"]), redaction);
+    const { tools = 0 } = servers.get(name) ?? {};
+    servers.set(name, { isConnected: remote.mcp.isConnected, tools: tools + 1 });
+  }
+  return [...servers]
+    .map(([name, server]) => ({ name, ...server }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+/** What a journal has of a range of time, with names as they are shown. */
+function recordedView(overview: JournalOverview, redaction: Redaction): RecordedOverview {
+  const named = <Item extends { readonly name?: string }>(items: readonly Item[]): readonly Item[] =>
+    items.map((item) =>
+      item.name === undefined ? item : { ...item, name: shownName(item.name, redaction) },
+    );
+  const { tools, rules, sandboxes, approvers, limits, ...numbers } = overview;
+  return {
+    ...numbers,
+    tools: named(tools),
+    rules: named(rules),
+    sandboxes: named(sandboxes),
+    approvers: named(approvers),
+    limits: named(limits),
+  };
 }

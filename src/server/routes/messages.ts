@@ -4,28 +4,28 @@ import type { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { ProtocolError } from "../../protocols/parsing/shape.ts";
+import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { ForgottenTurnError, MessageConflictError } from "../../sessions/calls/stored-messages.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turns/turn.ts";
-import { eventStream, type FinalEvent } from "../events/event-stream.ts";
-import type { App } from "../http/exchange.ts";
+import { NewMessage, TURNS } from "../../shapes/turns.ts";
+import { EVENT_STREAM_HEADERS, eventStream, type FinalEvent } from "../events/event-stream.ts";
+import { type App, type Exchange, serve } from "../http/exchange.ts";
 import { badRequest, conflict, forgotten, overloaded } from "../http/refusals.ts";
 import type { AdmittedMessage } from "../message-bounds.ts";
 import { placeOf, type SessionService } from "../service.ts";
-import type { NewMessage } from "../shapes.ts";
-import { EVENT_STREAM_HEADERS, wantsEvents } from "./events.ts";
 
 /** The most characters of a turn's id in the id of its message, which has at most 128. */
 const MAX_PREFIX = 80;
 
 /** Adds messages to turns. */
 export function messageRoutes(app: App, service: SessionService): void {
-  app.post("/v1/sessions/:id/turns", async ({ env, req, json }) => {
+  serve(app, TURNS.addMessage, async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     service.refuseIfEnding();
-    const message = await env.read<NewMessage>("NewMessage");
+    const message = await env.read(NewMessage);
     // While the body arrives, the server can begin to shut down, and the session can be closed.
     service.refuseIfEnding();
     service.refuseIfPaused();
@@ -185,4 +185,9 @@ async function follow(
   } finally {
     admitted.end(bytes);
   }
+}
+
+/** Whether the client asks for a stream of events. */
+function wantsEvents({ request }: Exchange): boolean {
+  return (request.headers.accept ?? "").toLowerCase().includes(STREAM_MEDIA_TYPE);
 }

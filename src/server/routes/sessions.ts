@@ -1,27 +1,26 @@
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import { FORMATS, type Format } from "../../protocols/formats.ts";
 import { parentName } from "../../sessions/calls/core.ts";
-
 import { isAtLeastAsStrict, type ModeState, type SessionMode } from "../../sessions/modes/mode.ts";
 import type { Modes } from "../../sessions/modes/modes.ts";
 import type { Session } from "../../sessions/session.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
 import type { Sessions } from "../../sessions/sessions.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
+import {
+  NewSession,
+  SESSIONS,
+  SessionChange,
+  type SessionList,
+  type ShownSession,
+} from "../../shapes/sessions.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
 import type { Client } from "../access/client.ts";
-import type { App } from "../http/exchange.ts";
-import { type Page, pageOf } from "../http/page.ts";
+import { EVENT_STREAM_HEADERS, eventStream, lastEventNumber } from "../events/event-stream.ts";
+import { publicConfirmationEvent } from "../events/public-event.ts";
+import { type App, type Page, pageOf, serve } from "../http/exchange.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
-import type { NewSession, SessionChange } from "../shapes.ts";
-
-/** A page of the open sessions. */
-interface SessionPage {
-  readonly sessions: readonly object[];
-  /** The `before` of the next page. Absent if none. */
-  readonly next?: number;
-}
 
 /** Lists the open sessions, the latest first. */
 class OpenSessions {
@@ -35,7 +34,7 @@ class OpenSessions {
   }
 
   /** Returns those of the page that the client inspects. */
-  async page(client: Client, { before = Number.POSITIVE_INFINITY, limit }: Page): Promise<SessionPage> {
+  async page(client: Client, { before = Number.POSITIVE_INFINITY, limit }: Page): Promise<SessionList> {
     const open = await this.#sessions.findAll();
     const earlier = open.filter((session) => this.#numberOf(session) < before && client.inspects(session));
     const shown = earlier.slice(-limit).reverse();
@@ -73,14 +72,14 @@ const MAX_SESSIONS = 1_000;
 export function sessionRoutes(app: App, service: SessionService): void {
   const openSessions = new OpenSessions(service.sessions);
 
-  app.get("/v1/sessions", async ({ env, req, json }) => {
+  serve(app, SESSIONS.listSessions, async ({ env, req, json }) => {
     return json(await openSessions.page(env.client, pageOf(req.query(), MAX_SESSIONS)));
   });
 
-  app.post("/v1/sessions", async ({ env, json }) => {
+  serve(app, SESSIONS.openSession, async ({ env, json }) => {
     const { client } = env;
     service.refuseIfEnding();
-    const given = await env.read<NewSession>("NewSession");
+    const given = await env.read(NewSession);
     const { mode = service.bounds.mode, workspace, name, kind, tools } = given;
     await checkBounds({ mode, workspace }, service);
     // The server can begin to shut down while the body arrives.
@@ -102,7 +101,7 @@ export function sessionRoutes(app: App, service: SessionService): void {
     }
   });
 
-  app.get("/v1/sessions/:id", ({ env, req, json }) => {
+  serve(app, SESSIONS.readSession, ({ env, req, json }) => {
     const { id, name, kind, mode, isPlanApproved, origin } = service.session(env.client, req.param("id"));
     const parent = origin && parentName(origin);
     return json({
@@ -115,15 +114,15 @@ export function sessionRoutes(app: App, service: SessionService): void {
     });
   });
 
-  app.get("/v1/sessions/:id/definitions", ({ env, req, json }) => {
+  serve(app, SESSIONS.listDefinitions, ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const protocol = PROTOCOLS[formatOf(req.query("format")) ?? "native"](session.registry);
     return json(protocol.toTools());
   });
 
-  app.patch("/v1/sessions/:id", async ({ env, req, json }) => {
+  serve(app, SESSIONS.changeSession, async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
-    const { mode } = await env.read<SessionChange>("SessionChange");
+    const { mode } = await env.read(SessionChange);
     try {
       await session.setMode(mode, env.client.principal?.id);
     } catch (error) {
@@ -132,7 +131,7 @@ export function sessionRoutes(app: App, service: SessionService): void {
     return json({ id: session.id, mode: session.mode });
   });
 
-  app.delete("/v1/sessions/:id", async ({ env, req, json }) => {
+  serve(app, SESSIONS.closeSession, async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     await session.close();
     return json({ id: session.id });
@@ -175,7 +174,7 @@ export function formatOf(given: string | undefined): Format | undefined {
   throw badRequest(`the format must be one of ${FORMATS.join(", ")}`);
 }
 
-function viewOf(session: Session, openInquiries: number): object {
+function viewOf(session: Session, openInquiries: number): ShownSession {
   const { id, name, kind, openedAt, mode, principal, origin, changes, lanes } = session;
   return {
     id,
@@ -190,4 +189,32 @@ function viewOf(session: Session, openInquiries: number): object {
     stagedChanges: changes.count,
     runningCalls: lanes.running,
   };
+}
+
+/** Sends the events of a session. */
+export function eventRoutes(app: App, service: SessionService): void {
+  serve(app, SESSIONS.readEvents, ({ env, req }) => {
+    const session = service.session(env.client, req.param("id"));
+    service.refuseIfEnding();
+    const log = service.logs.of(session.id);
+    const seen = lastEventNumber(env.request.headers["last-event-id"]?.toString(), service.epoch);
+    const isCaller = !env.client.inspects(session);
+    const open = service.sessions
+      .openInquiries()
+      .filter(({ sessionId }) => service.withAbove(sessionId).includes(session.id))
+      .map((inquiry) => publicConfirmationEvent({ type: "requested", inquiry }, isCaller));
+    // How many events of another process are lost is not known.
+    const lost = seen === -1 ? [{ type: "events.lost" }] : [];
+    const room = service.stream(env);
+    service.attach(env, session);
+    const stream = eventStream({
+      log,
+      epoch: service.epoch,
+      isCaller,
+      after: seen === undefined ? log.last : Math.min(Math.max(seen, 0), log.last),
+      first: [...lost, ...open],
+      ...room,
+    });
+    return new Response(stream, { headers: EVENT_STREAM_HEADERS });
+  });
 }

@@ -4,9 +4,10 @@ import { changedValues, showChanges } from "../../pins/show-changes.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { render, textOf } from "../../rendering/render.ts";
 import { toLine, toPrintableJson } from "../../rendering/shown.ts";
+import type { ShownTool, ToolList } from "../../shapes/server.ts";
+import { SERVER } from "../../shapes/server.ts";
 import type { WasmImplementation } from "../../tool/implementations/implementations.ts";
-import type { App } from "../http/exchange.ts";
-import { pageOf } from "../http/page.ts";
+import { type App, pageOf, serve } from "../http/exchange.ts";
 import type { Inspected, SessionService } from "../service.ts";
 
 /** The most tools of a page. */
@@ -14,19 +15,12 @@ const MAX_TOOLS = 500;
 
 /** Describes the tools of the server to people. */
 export function toolRoutes(app: App, { inspected }: SessionService): void {
-  const list = new ToolList(inspected);
+  const list = new ListedTools(inspected);
 
-  app.get("/v1/console/tools", async ({ env, req, json }) => {
+  serve(app, SERVER.listConsoleTools, async ({ env, req, json }) => {
     const { limit } = pageOf(req.query(), MAX_TOOLS);
     return json(await list.page(req.query("after"), limit, env.closed));
   });
-}
-
-/** A page of the tools. */
-interface ToolPage {
-  readonly tools: readonly object[];
-  /** The `after` of the next page. Absent if none. */
-  readonly next?: string;
 }
 
 /** The most characters of the tools of a page, unless one tool alone has more. */
@@ -35,10 +29,10 @@ const MAX_DESCRIPTION_CHARS = 8_000;
 const MAX_SCHEMA_CHARS = 65_536;
 
 /** Lists the tools of a server with what people want to know about them. */
-class ToolList {
+class ListedTools {
   readonly #inspected: Inspected;
   /** Inspecting a component takes longer than everything else. */
-  readonly #components = new WeakMap<Tool<never, never>, Promise<ShownComponent | undefined>>();
+  readonly #components = new WeakMap<Tool<never, never>, Promise<ShownTool["component"]>>();
 
   constructor(inspected: Inspected) {
     this.#inspected = inspected;
@@ -50,10 +44,10 @@ class ToolList {
    * @param after Those with names after this one. Default: from the first one on.
    * @param signal Ends the listing early: nothing reads it any more.
    */
-  async page(after: string | undefined, limit: number, signal: AbortSignal): Promise<ToolPage> {
+  async page(after: string | undefined, limit: number, signal: AbortSignal): Promise<ToolList> {
     const { registry } = this.#inspected;
     const names = registry.names.filter((name) => after === undefined || name > after).sort();
-    const tools: object[] = [];
+    const tools: ShownTool[] = [];
     let chars = 0;
     let last: string | undefined;
     for (const name of names) {
@@ -72,7 +66,7 @@ class ToolList {
     return { tools };
   }
 
-  async #show(found: RegisteredTool<never>): Promise<object> {
+  async #show(found: RegisteredTool<never>): Promise<ShownTool> {
     const { registry, redaction } = this.#inspected;
     const { tool, subject } = found;
     const component = await this.#componentOf(tool);
@@ -90,7 +84,7 @@ class ToolList {
     };
   }
 
-  #componentOf(tool: Tool<never, never>): Promise<ShownComponent | undefined> {
+  #componentOf(tool: Tool<never, never>): Promise<ShownTool["component"]> {
     let shown = this.#components.get(tool);
     if (shown === undefined) {
       shown = showComponent(tool.wasm);
@@ -107,14 +101,6 @@ function sourceOf({ remote, wasm }: Tool<never, never>): string {
   return wasm === undefined ? "config" : "component";
 }
 
-/** Whether the definition of a tool is the one that was approved. */
-interface ShownPin {
-  /** `none` if nothing is pinned, `new` if no definition of the tool was approved. */
-  readonly state: "pinned" | "changed" | "new" | "none";
-  /** What changed: the approved value above the current one. With `changed`. */
-  readonly diff?: string;
-}
-
 /** The most characters of a difference. */
 const MAX_CHARS = 100_000;
 
@@ -123,7 +109,7 @@ function pinOf(
   { tool: { name }, definition }: RegisteredTool<never>,
   pins: DefinitionPins | undefined,
   redaction: Redaction,
-): ShownPin {
+): ShownTool["pin"] {
   if (pins === undefined) return { state: "none" };
   if (pins.isApproved(name, definition)) return { state: "pinned" };
   const approved = pins.approvedDefinition?.(name);
@@ -133,14 +119,6 @@ function pinOf(
   return { state: "changed", diff: text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text };
 }
 
-/** What a component imports and exports, one line each. */
-interface ShownComponent {
-  readonly imports: readonly string[];
-  readonly exports: readonly string[];
-  /** The number of further imports and exports. Absent if all are shown. */
-  readonly more?: number;
-}
-
 /** The most lines of imports, and of exports. */
 const MAX_LINES = 200;
 const MAX_LINE_CHARS = 500;
@@ -148,7 +126,7 @@ const MAX_LINE_CHARS = 500;
 /** Inspects a component, which does not run. Returns `undefined` if it does not exist, or cannot be inspected. */
 async function showComponent(
   implementation: WasmImplementation | undefined,
-): Promise<ShownComponent | undefined> {
+): Promise<ShownTool["component"]> {
   if (implementation === undefined) return undefined;
   // Loaded only for those who have components.
   const { inspectComponent } = await import("../../sandboxes/wasm/tools/inspect-component.ts");

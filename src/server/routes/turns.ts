@@ -4,7 +4,8 @@ import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { StoredMessage } from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Turn } from "../../sessions/turns/turn.ts";
-import type { App, Exchange } from "../http/exchange.ts";
+import { TURNS } from "../../shapes/turns.ts";
+import { type App, type Exchange, serve } from "../http/exchange.ts";
 import { forgotten, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { formatOf } from "./sessions.ts";
@@ -14,7 +15,7 @@ const PAGE_CHARS = 4 * 1_024 * 1_024;
 
 /** Returns the results of turns, and cancels them. */
 export function turnRoutes(app: App, service: SessionService): void {
-  app.get("/v1/sessions/:id/turns/:turnId", async ({ env, req }) => {
+  serve(app, TURNS.readTurn, async ({ env, req }) => {
     const found = await find(service, env, req.param());
     const format = formatOf(req.query("format"));
     const { session } = found;
@@ -45,7 +46,7 @@ export function turnRoutes(app: App, service: SessionService): void {
     return new Response(text, { status: isDone ? 200 : 202, headers: { "content-type": JSON_MEDIA_TYPE } });
   });
 
-  app.post("/v1/sessions/:id/turns/:turnId/cancel", async ({ env, req, json }) => {
+  serve(app, TURNS.cancelTurn, async ({ env, req, json }) => {
     const { turn } = await find(service, env, req.param());
     await remembered(turn).cancel();
     return json({ turnId: req.param("turnId") });

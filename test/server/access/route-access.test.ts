@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { Client } from "../../../src/server/access/client.ts";
 import type { Credential } from "../../../src/server/access/credential.ts";
-import { mayUse, ROUTE_ACCESS, type RouteAccess } from "../../../src/server/access/route-access.ts";
+import { mayUse, ROUTE_ACCESS } from "../../../src/server/access/route-access.ts";
+import type { RouteAccess } from "../../../src/shapes/operation.ts";
 import { startConsole } from "../console/console.ts";
 import { type ClientName, refusalOf, TestClient, WITH_EXECUTOR, WritingTool } from "../harness.ts";
 

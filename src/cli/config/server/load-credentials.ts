@@ -8,10 +8,9 @@ import {
   type Credential,
   credentialProblem,
   needsExecutor,
-  ROLES,
-  type Role,
   sameKeyAs,
 } from "../../../server/access/credential.ts";
+import { ROLES, type Role } from "../../../shapes/operation.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "../token.ts";
 
 /** A credential in a config. The path of its key is relative to the file. */

@@ -1,28 +1,13 @@
 import { basename } from "node:path";
 import { checkDecision, type PolicySubject } from "../../../policy/policy.ts";
 import {
-  type SuggestedChange,
+  type SuggestedChange as PolicyChange,
   type SuggestedRule,
   suggestChange,
 } from "../../../policy/remedy/suggest-change.ts";
 import type { Redaction } from "../../../redaction/redaction.ts";
+import type { SuggestedChange, Suggestion } from "../../../shapes/calls.ts";
 import type { ConsoleCall } from "./console-call.ts";
-
-/** What would have allowed a call that was denied. */
-export type CallSuggestion = ShownChange | { readonly withheld: string };
-
-/** A change of the policy. */
-interface ShownChange {
-  readonly decision: "allow" | "ask";
-  readonly text: string;
-  /** Rules in ASCII, to be copied. */
-  readonly yaml: string;
-  /** Files and lines. */
-  readonly where: string;
-  readonly widens: readonly string[];
-  /** The change for exactly this call, if the first one allows more. */
-  readonly exactly?: ShownChange;
-}
 
 /** What {@link CallSuggestions} needs of the server. */
 export interface SuggestionParts {
@@ -39,7 +24,7 @@ const SECRET = "a secret would be part of the rule: the command 'sandgate policy
 /** Finds suggestions for calls, one after the other, and each of them once. */
 export class CallSuggestions {
   readonly #parts: SuggestionParts;
-  readonly #found = new WeakMap<ConsoleCall, Promise<CallSuggestion | undefined>>();
+  readonly #found = new WeakMap<ConsoleCall, Promise<Suggestion | undefined>>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: SuggestionParts) {
@@ -47,7 +32,7 @@ export class CallSuggestions {
   }
 
   /** Returns `undefined` for a call that was not denied, or has not ended. */
-  async for(record: ConsoleCall): Promise<CallSuggestion | undefined> {
+  async for(record: ConsoleCall): Promise<Suggestion | undefined> {
     if (record.error === undefined) return undefined;
     let found = this.#found.get(record);
     if (found === undefined) {
@@ -59,12 +44,12 @@ export class CallSuggestions {
   }
 }
 
-const FAILED: CallSuggestion = { withheld: "no change was found: the policy failed" };
+const FAILED: Suggestion = { withheld: "no change was found: the policy failed" };
 
 async function suggestionFor(
   { error, decision, decided, detail }: ConsoleCall,
   { redaction, tools }: SuggestionParts,
-): Promise<CallSuggestion | undefined> {
+): Promise<Suggestion | undefined> {
   if (error === undefined || decision === undefined) return undefined;
   if (NOT_CONFIRMED.includes(error.code))
     return { withheld: "the policy has a person asked about the call, who did not allow it" };
@@ -86,7 +71,7 @@ async function suggestionFor(
   return { ...shownChange(suggestion), ...(exactly && { exactly: shownChange(exactly) }) };
 }
 
-function shownChange({ decision, text, yaml, changes, widens }: SuggestedChange): ShownChange {
+function shownChange({ decision, text, yaml, changes, widens }: PolicyChange): SuggestedChange {
   const where = [...new Set(changes.map(placeOf))].join(", ");
   return { decision, text, yaml, where, widens };
 }

@@ -5,8 +5,9 @@ import type { PolicyExplanation, RuntimePolicy } from "../../../policy/policy.ts
 import type { Redaction } from "../../../redaction/redaction.ts";
 import { render, textOf } from "../../../rendering/render.ts";
 import { toLine } from "../../../rendering/shown.ts";
+import type { CallDetails, CallSummary, Explanation, Suggestion } from "../../../shapes/calls.ts";
 import type { Client } from "../../access/client.ts";
-import type { CallSuggestion, CallSuggestions } from "./call-suggestion.ts";
+import type { CallSuggestions } from "./call-suggestion.ts";
 import type { ConsoleCall } from "./console-call.ts";
 
 /** The most characters of the name of a session. */
@@ -27,27 +28,6 @@ const POINTER = new RegExp(POINTER_PATTERN);
 const MAX_VALUE_CHARS = 200;
 
 const MAX_VALUES = 10;
-
-/** Why a policy decided on a call as it did. */
-interface CallExplanation {
-  readonly decision: "allow" | "ask" | "deny";
-  /** Why the call is denied, or what a person is asked. */
-  readonly reason?: string;
-  /** The rules that led to the decision. */
-  readonly rules: readonly {
-    readonly name: string;
-    readonly matched: true;
-    readonly because: readonly string[];
-    /** The name of the file that has the rule, and the line; absent if the rule was made in code. */
-    readonly file?: string;
-    readonly line?: number;
-  }[];
-  /** The rules that would have allowed a denied call. */
-  readonly near: readonly { readonly rule: string; readonly missed: readonly string[] }[];
-  /** What the call was granted, as JSON text. */
-  readonly grant?: string;
-  readonly policyRevision?: string;
-}
 
 /** Returns the reference of a call, which is valid until the server ends. */
 export function refOf(epoch: string, number: number): string {
@@ -85,7 +65,7 @@ function summaryOf(record: ConsoleCall, redaction: Redaction): string | undefine
  *
  * @param redaction Hides secrets in the arguments.
  */
-export function callSummary(record: ConsoleCall, epoch: string, redaction: Redaction): object {
+export function callSummary(record: ConsoleCall, epoch: string, redaction: Redaction): CallSummary {
   const {
     callId,
     toolName,
@@ -136,7 +116,7 @@ export async function callDetails(
   record: ConsoleCall,
   epoch: string,
   { redaction, suggestions }: { readonly redaction: Redaction; readonly suggestions: CallSuggestions },
-): Promise<object> {
+): Promise<CallDetails> {
   const show = (text: string, syntax: "text" | "json" = "text"): string =>
     textOf(render(redaction.text(text), { syntax, keepsLines: true, chars: DETAIL_CHARS }));
   const { argumentsText, output, log, error, detail, receipt, requestId } = record;
@@ -180,7 +160,7 @@ export async function callDetails(
 }
 
 /** The rules have visible ASCII only, and no secret: they are copied as they are. */
-function shownSuggestion(suggestion: CallSuggestion, show: (text: string) => string): CallSuggestion {
+function shownSuggestion(suggestion: Suggestion, show: (text: string) => string): Suggestion {
   if ("withheld" in suggestion) return { withheld: show(suggestion.withheld) };
   const { text, where, widens, ...others } = suggestion;
   return { ...others, text: show(text), where: show(where), widens: widens.map((line) => show(line)) };
@@ -195,7 +175,7 @@ function shownSuggestion(suggestion: CallSuggestion, show: (text: string) => str
 async function explainCall(
   { decision: recorded, decided }: ConsoleCall,
   redaction: Redaction,
-): Promise<CallExplanation | undefined> {
+): Promise<Explanation | undefined> {
   if (recorded === undefined) return undefined;
   const { decision, reason, near = [], policyRevision } = recorded;
   let explained: PolicyExplanation | undefined;
