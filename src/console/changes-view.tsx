@@ -1,9 +1,10 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import type { Changes, StagedChange } from "../shapes/sessions.ts";
 import { ApiError, get, messageOf, send } from "./api/http.ts";
+import { readSessions } from "./api/requests.ts";
 import { hasRole } from "./api/session.ts";
-import { readSessions, type StagedChange, type StagedChanges } from "./api/sessions.ts";
 import { hashOf, route } from "./page/route.ts";
 import { Badge } from "./parts/badges.tsx";
 import { brief, Diff, Foreign } from "./parts/foreign.tsx";
@@ -60,7 +61,7 @@ function StagedPanel({
   readonly onDecided: () => void;
 }): JSX.Element {
   const path = `/v1/sessions/${encodeURIComponent(session)}/changes`;
-  const { value, problem, reload } = useLoaded(session, () => get<StagedChanges>(path));
+  const { value, problem, reload } = useLoaded(session, () => get<Changes>(path));
   const result = useSignal("");
   const failure = useSignal("");
   const staged = value.value;

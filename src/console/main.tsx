@@ -1,14 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useMemo } from "preact/hooks";
-import {
-  type Answer,
-  answerLink,
-  type LinkedConfirmation,
-  type Resolution,
-  readLink,
-} from "./api/confirmations.ts";
+import type { Answer, Resolution } from "../shapes/confirmations.ts";
 import { ApiError, messageOf } from "./api/http.ts";
+import { answerLink, type LinkedConfirmation, readLink } from "./api/requests.ts";
 import { loadSession, logIn } from "./api/session.ts";
 import { App } from "./app.tsx";
 import { Folding, FoldingContext } from "./arguments/arguments.tsx";

@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import type { ShownApproval } from "../shapes/sessions.ts";
 import { get, messageOf, send } from "./api/http.ts";
+import { readSessions } from "./api/requests.ts";
 import { hasRole } from "./api/session.ts";
-import { type Approval, readSessions } from "./api/sessions.ts";
 import { filter } from "./live/filters.tsx";
 import { listKeys, useKeys } from "./page/keys.ts";
 import { go, hashOf, route } from "./page/route.ts";
@@ -77,7 +78,7 @@ export function SessionsView(): JSX.Element {
 function SessionPanel({ session }: { readonly session: string }): JSX.Element {
   const path = `/v1/sessions/${encodeURIComponent(session)}/approvals`;
   const { value, problem, reload } = useLoaded(session, () =>
-    get<{ readonly approvals: readonly Approval[] }>(path),
+    get<{ readonly approvals: readonly ShownApproval[] }>(path),
   );
   const failure = useSignal("");
   const approvals = value.value?.approvals;

@@ -1,36 +1,12 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import type { ShownTool, ToolList } from "../shapes/server.ts";
 import { get, withQuery } from "./api/http.ts";
 import { listKeys, useKeys } from "./page/keys.ts";
 import { go, hashOf, route } from "./page/route.ts";
 import { Badge, Titles } from "./parts/badges.tsx";
 import { Diff, Foreign, ForeignBlock } from "./parts/foreign.tsx";
 import { Problem, useLoaded } from "./parts/loaded.tsx";
-
-/** A tool, with what is pinned of it. */
-interface ToolView {
-  readonly name: string;
-  readonly description: string;
-  readonly sideEffects: string;
-  readonly sandboxes: readonly string[];
-  /** Printable JSON. Absent if it is longer than the server shows. */
-  readonly inputSchema?: string;
-  /** `config`, `mcp:NAME` or `component`. */
-  readonly source: string;
-  readonly pin?: { readonly state: "pinned" | "changed" | "new" | "none"; readonly diff?: string };
-  readonly component?: {
-    readonly imports: readonly string[];
-    readonly exports: readonly string[];
-    /** The number of those that are not shown. */
-    readonly more?: number;
-  };
-}
-
-interface Page {
-  readonly tools: readonly ToolView[];
-  /** The `after` of the next page. */
-  readonly next?: string;
-}
 
 /** The tools of the server, and whether they are what a person approved. */
 export function ToolsView(): JSX.Element {
@@ -98,7 +74,7 @@ export function ToolsView(): JSX.Element {
 }
 
 /** Shows the definition of a tool, what changed since it was pinned, and what its component imports. */
-function ToolPanel({ tool }: { readonly tool: ToolView }): JSX.Element {
+function ToolPanel({ tool }: { readonly tool: ShownTool }): JSX.Element {
   const { name, description, inputSchema, pin, component } = tool;
   return (
     <aside class="panel" aria-label="Tool">
@@ -152,11 +128,11 @@ function Names({ names, label }: { readonly names: readonly string[]; readonly l
 }
 
 /** Reads all tools, page after page. */
-async function readTools(): Promise<readonly ToolView[]> {
-  const tools: ToolView[] = [];
+async function readTools(): Promise<readonly ShownTool[]> {
+  const tools: ShownTool[] = [];
   let after: string | undefined;
   do {
-    const page: Page = await get(withQuery("/v1/console/tools", { after, limit: 500 }));
+    const page: ToolList = await get(withQuery("/v1/console/tools", { after, limit: 500 }));
     tools.push(...page.tools);
     after = page.next;
   } while (after !== undefined);

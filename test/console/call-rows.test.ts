@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { CallSummary } from "../../src/console/api/calls.ts";
 import { callRows } from "../../src/console/live/call-rows.ts";
+import type { CallSummary } from "../../src/shapes/calls.ts";
 
 const NO_FILTER = { session: "", tool: "", state: "", code: "" };
 
@@ -9,6 +9,8 @@ function call(number: number, more: Partial<CallSummary> = {}): CallSummary {
     ref: `e-${number}`,
     callId: `c${number}`,
     toolName: "t",
+    sessionId: "s",
+    sideEffects: "none",
     startedAt: 1_000,
     state: "completed",
     durationMs: 1,

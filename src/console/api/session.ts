@@ -1,5 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
-import type { CallSummary } from "./calls.ts";
+import type { CallSummary } from "../../shapes/calls.ts";
+import type { Role } from "../../shapes/operation.ts";
+import type { ConsoleServer, ConsoleSession } from "../../shapes/server.ts";
 import { ApiError, get, isSignedIn, messageOf, send } from "./http.ts";
 
 /** Whether events arrive. */
@@ -16,29 +18,11 @@ interface EventListeners {
 
 const RETRY_MS = 3_000;
 
-/** What the page shows of the server. */
-export interface ServerInfo {
-  readonly version: string;
-  /** In milliseconds since the epoch. */
-  readonly startedAt: number;
-  /** Absent while the server is paused, and if the policy has none. */
-  readonly policyRevision?: string;
-  readonly paused: boolean;
-  readonly journal: boolean;
-  readonly tools: number;
-}
-
-/** The user of the page, and their roles. */
-export interface Viewer {
-  readonly principal?: { readonly id: string };
-  readonly roles: readonly string[];
-}
-
 /** The user of the page; `undefined` before the login. */
-export const viewer: Signal<Viewer | undefined> = signal(undefined);
+export const viewer: Signal<ConsoleSession | undefined> = signal(undefined);
 
 /** The server that the page is from; `undefined` before the login. */
-export const server: Signal<ServerInfo | undefined> = signal(undefined);
+export const server: Signal<ConsoleServer | undefined> = signal(undefined);
 
 /** Why the last login failed; `""` if it did not. */
 export const loginProblem: Signal<string> = signal("");
@@ -49,7 +33,7 @@ export const loginProblem: Signal<string> = signal("");
  */
 export async function loadSession(): Promise<void> {
   try {
-    const session = await get<Viewer & { readonly server: ServerInfo }>("/v1/console/session");
+    const session = await get<ConsoleSession>("/v1/console/session");
     if (viewer.value !== undefined && viewer.value.principal?.id !== session.principal?.id) {
       location.reload();
       return;
@@ -96,7 +80,7 @@ export async function logOut(): Promise<void> {
 }
 
 /** Whether the person has one of some roles. */
-export function hasRole(...roles: readonly string[]): boolean {
+export function hasRole(...roles: readonly Role[]): boolean {
   return roles.some((role) => viewer.value?.roles.includes(role));
 }
 
@@ -114,7 +98,7 @@ export function listen({ onCalls, onAttention, onGap }: EventListeners): () => v
     source.addEventListener("attention", onAttention);
     source.addEventListener("lost", onGap);
     source.addEventListener("server", ({ data }) => {
-      const { server: changed = {}, ...flat } = JSON.parse(data) as { server?: Partial<ServerInfo> };
+      const { server: changed = {}, ...flat } = JSON.parse(data) as { server?: Partial<ConsoleServer> };
       if (server.value !== undefined) server.value = { ...server.value, ...flat, ...changed };
     });
     source.addEventListener("error", () => {

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { JournalInfo, RecordedCall, RecordedEntries } from "../api/history.ts";
+import type { JournalSummary, ListedCall, RecordedCall, RecordedCalls } from "../../shapes/journal.ts";
 import { get, messageOf, send, withQuery } from "../api/http.ts";
 import { hasRole, server } from "../api/session.ts";
 import { listKeys, useKeys } from "../page/keys.ts";
@@ -13,14 +13,9 @@ import { Problem, useLoaded } from "../parts/loaded.tsx";
 import { filterIn, HistoryFilters } from "./history-filters.tsx";
 import { PolicyDiffForm } from "./policy-diff.tsx";
 
-interface Page {
-  readonly calls: readonly RecordedCall[];
-  readonly next?: number | string;
-}
-
 /** The recorded calls that were read, the newest first. */
 interface JournalList {
-  readonly calls: Signal<readonly RecordedCall[]>;
+  readonly calls: Signal<readonly ListedCall[]>;
   readonly problem: Signal<string>;
   /** Whether there are older ones. */
   readonly hasMore: boolean;
@@ -104,7 +99,7 @@ function Journal(): JSX.Element {
 }
 
 function JournalState(): JSX.Element {
-  const { value } = useLoaded("journal", () => get<JournalInfo>("/v1/journal"));
+  const { value } = useLoaded("journal", () => get<JournalSummary>("/v1/journal"));
   const info = value.value;
   if (info === undefined) return <p />;
   return (
@@ -152,15 +147,15 @@ function Verification(): JSX.Element | null {
  * @param filter The parameters of the API.
  */
 function useJournalList(filter: RouteQuery): JournalList {
-  const calls = useSignal<readonly RecordedCall[]>([]);
-  const next = useSignal<number | string | undefined>(undefined);
+  const calls = useSignal<readonly ListedCall[]>([]);
+  const next = useSignal<number | undefined>(undefined);
   const problem = useSignal("");
   const latest = useSignal(0);
-  const load = async (before: number | string | undefined): Promise<void> => {
+  const load = async (before: number | undefined): Promise<void> => {
     const own = latest.peek() + 1;
     latest.value = own;
     try {
-      let page: Page = { calls: [], ...(before !== undefined && { next: before }) };
+      let page: RecordedCalls = { calls: [], ...(before !== undefined && { next: before }) };
       for (let read = 0; read < MAX_EMPTY_PAGES; read++) {
         page = await get(withQuery("/v1/journal/calls", { ...filter, before: page.next, limit: 100 }));
         if (latest.peek() !== own) return;
@@ -187,7 +182,7 @@ function useJournalList(filter: RouteQuery): JournalList {
 /** Shows the entries of a recorded call. An admin can have it decided on, or run, again. */
 function RecordPanel({ seq }: { readonly seq: string }): JSX.Element {
   const path = `/v1/journal/calls/${encodeURIComponent(seq)}`;
-  const { value, problem } = useLoaded(seq, () => get<RecordedEntries>(path));
+  const { value, problem } = useLoaded(seq, () => get<RecordedCall>(path));
   const result = useSignal<unknown>(undefined);
   const repeatProblem = useSignal("");
   const isBusy = useSignal(false);
@@ -228,7 +223,7 @@ function RecordPanel({ seq }: { readonly seq: string }): JSX.Element {
   );
 }
 
-function Entries({ entries }: { readonly entries: RecordedEntries }): JSX.Element {
+function Entries({ entries }: { readonly entries: RecordedCall }): JSX.Element {
   const { begin, end } = entries;
   return (
     <>

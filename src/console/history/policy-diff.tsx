@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import type { PolicyDiff } from "../api/history.ts";
+import type { PolicyComparison } from "../../shapes/journal.ts";
 import { ApiError, messageOf, send } from "../api/http.ts";
 import { hashOf } from "../page/route.ts";
 import { Badge, Titles } from "../parts/badges.tsx";
@@ -18,7 +18,7 @@ const MAX_PROBLEMS = 10;
 export function PolicyDiffForm(): JSX.Element {
   const policy = useSignal("");
   const last = useSignal(1_000);
-  const result = useSignal<PolicyDiff | undefined>(undefined);
+  const result = useSignal<PolicyComparison | undefined>(undefined);
   const problem = useSignal("");
   const isBusy = useSignal(false);
   const compare = async (event: Event): Promise<void> => {
@@ -84,7 +84,7 @@ function problemsIn(error: unknown): readonly string[] {
     .map(({ line, message }) => `line ${line}: ${message}`);
 }
 
-function Result({ result }: { readonly result: PolicyDiff }): JSX.Element {
+function Result({ result }: { readonly result: PolicyComparison }): JSX.Element {
   const { compared, changed, counts, isCut } = result;
   const causes = Object.entries(counts.undecidable);
   return (

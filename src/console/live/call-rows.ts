@@ -1,4 +1,5 @@
-import { type CallSummary, shownState } from "../api/calls.ts";
+import type { CallSummary } from "../../shapes/calls.ts";
+import { shownState } from "../api/requests.ts";
 
 /** Which calls are shown. An empty text matches every call. */
 export interface CallFilter {

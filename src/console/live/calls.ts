@@ -1,16 +1,11 @@
 import { type Signal, signal } from "@preact/signals";
-import type { CallSummary } from "../api/calls.ts";
+import type { CallSummary, Calls } from "../../shapes/calls.ts";
 import { get, messageOf, rereading, withQuery } from "../api/http.ts";
 import { type CallFilter, isEmpty, isOpen } from "./call-rows.ts";
 
 /** The most calls that the page stores, as many as the server. */
 const MAX_CALLS = 10_000;
 const PAGE = 500;
-
-interface Page {
-  readonly calls: readonly CallSummary[];
-  readonly next?: string;
-}
 
 const known = new Map<string, CallSummary>();
 let next: string | undefined;
@@ -54,7 +49,7 @@ async function readNewest(): Promise<void> {
   let hasMark = isFirst;
   let before: string | undefined;
   do {
-    const page: Page = await get(withQuery("/v1/calls", { limit: PAGE, before }));
+    const page: Calls = await get(withQuery("/v1/calls", { limit: PAGE, before }));
     before = page.next;
     newest ??= page.calls[0]?.ref;
     for (const { ref } of page.calls) open.delete(ref);
@@ -74,7 +69,7 @@ export async function loadOlderCalls(): Promise<void> {
   if (next === undefined || isReadingOlder || known.size >= MAX_CALLS) return;
   isReadingOlder = true;
   try {
-    const page = await get<Page>(withQuery("/v1/calls", { limit: PAGE, before: next }));
+    const page = await get<Calls>(withQuery("/v1/calls", { limit: PAGE, before: next }));
     next = page.next;
     takeCalls(page.calls);
     callsProblem.value = "";
@@ -94,7 +89,7 @@ export async function findCalls(filter: CallFilter): Promise<void> {
   try {
     let before: string | undefined = next;
     while (before !== undefined && found === filter) {
-      const page: Page = await get(withQuery("/v1/calls", { ...asked, limit: PAGE, before }));
+      const page: Calls = await get(withQuery("/v1/calls", { ...asked, limit: PAGE, before }));
       takeCalls(page.calls);
       before = page.next;
     }

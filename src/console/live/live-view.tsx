@@ -1,7 +1,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { PHASES, shownState } from "../api/calls.ts";
+import { PHASES, shownState } from "../api/requests.ts";
 import { server } from "../api/session.ts";
 import { summaryLine } from "../arguments/fields.ts";
 import { moveKeys, useKeys } from "../page/keys.ts";

@@ -1,13 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import {
-  type CallDetail,
-  type Explanation,
-  readCall,
-  type SuggestedChange,
-  type Suggestion,
-  shownState,
-} from "../api/calls.ts";
+import type { CallDetails, Explanation, SuggestedChange, Suggestion } from "../../shapes/calls.ts";
+import { readCall, shownState } from "../api/requests.ts";
 import { go } from "../page/route.ts";
 import { Badge, Titles } from "../parts/badges.tsx";
 import { brief, Foreign, ForeignBlock, Json } from "../parts/foreign.tsx";
@@ -41,7 +35,7 @@ export function WhyPanel({
   );
 }
 
-function Detail({ call }: { readonly call: CallDetail }): JSX.Element {
+function Detail({ call }: { readonly call: CallDetails }): JSX.Element {
   const { explanation, suggestion, error, receipt, confirmation, output, log } = call;
   return (
     <>
@@ -106,7 +100,7 @@ function Detail({ call }: { readonly call: CallDetail }): JSX.Element {
           <ForeignBlock text={log.join("\n")} label="Log" />
         </>
       )}
-      {receipt !== undefined && <Receipt receipt={receipt} grant={explanation?.grant} />}
+      {receipt !== undefined && <Receipt receipt={receipt as Members} grant={explanation?.grant} />}
       {confirmation !== undefined && (
         <>
           <h3>Confirmation</h3>

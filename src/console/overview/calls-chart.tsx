@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { Counts, RecordedOverview } from "../api/overview.ts";
+import type { Counts, RecordedOverview } from "../../shapes/journal.ts";
 import { hashOf, type RouteQuery } from "../page/route.ts";
 import { Titles } from "../parts/badges.tsx";
 import { time } from "../parts/format.ts";

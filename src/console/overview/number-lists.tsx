@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import type { OverviewNumbers, RecordedOverview } from "../api/overview.ts";
+import type { OverviewNumbers, RecordedOverview } from "../../shapes/journal.ts";
 import { hashOf, type RouteQuery } from "../page/route.ts";
 import { Badge, Titles } from "../parts/badges.tsx";
 import { Foreign } from "../parts/foreign.tsx";

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { type OverviewNumbers, RANGES, type Range, readOverview } from "../api/overview.ts";
+import type { OverviewNumbers } from "../../shapes/journal.ts";
+import { RANGES, type Range, readOverview } from "../api/requests.ts";
 import { hashOf, type RouteQuery, route, type View } from "../page/route.ts";
 import { Problem, useLoaded } from "../parts/loaded.tsx";
 import { CallsChart } from "./calls-chart.tsx";

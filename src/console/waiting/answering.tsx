@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Answer, WholeConfirmation } from "../api/confirmations.ts";
+import type { Answer, WholeConfirmation } from "../../shapes/confirmations.ts";
 import { useKeys } from "../page/keys.ts";
 import { Exact, ExactJson, Foreign } from "../parts/foreign.tsx";
 import { printable, printableJson } from "../parts/format.ts";
@@ -100,7 +100,7 @@ export function Answering({
           onAnswer={(given) =>
             answer({
               ...given,
-              ...(edited.value !== undefined && { arguments: JSON.parse(edited.value) as unknown }),
+              ...(edited.value !== undefined && { arguments: JSON.parse(edited.value) }),
             })
           }
           onCancel={cancel}

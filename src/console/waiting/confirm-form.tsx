@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useContext, useLayoutEffect, useRef } from "preact/hooks";
-import type { Answer, ApprovalScope } from "../api/confirmations.ts";
+import type { Answer, Approval } from "../../shapes/confirmations.ts";
 import { FoldingContext } from "../arguments/arguments.tsx";
 import { count } from "../parts/format.ts";
 
@@ -126,7 +126,7 @@ export function ConfirmForm({
 function withScope(
   scope: Scope,
   toolName: string,
-): { readonly decision: "allow" | "always"; readonly approval?: ApprovalScope } {
+): { readonly decision: "allow" | "always"; readonly approval?: Approval } {
   const tools = [toolName];
   switch (scope) {
     case "once":

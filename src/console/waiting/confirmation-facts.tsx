@@ -1,7 +1,7 @@
 import { useComputed } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { WholeConfirmation } from "../api/confirmations.ts";
+import type { WholeConfirmation } from "../../shapes/confirmations.ts";
 import { Arguments, Notices } from "../arguments/arguments.tsx";
 import { isMembers, type Json as JsonValue, withCurrent } from "../arguments/fields.ts";
 import { noticesOf } from "../arguments/notices.ts";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { Answer, WholeConfirmation } from "../api/confirmations.ts";
+import type { Answer, WholeConfirmation } from "../../shapes/confirmations.ts";
 import { hasRole } from "../api/session.ts";
 import { Folding, FoldingContext } from "../arguments/arguments.tsx";
 import { calls } from "../live/calls.ts";

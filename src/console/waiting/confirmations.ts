@@ -1,20 +1,19 @@
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import {
-  type Answer,
-  answerConfirmation,
-  type Confirmation,
-  listConfirmations,
-  type Resolution,
-  readConfirmation,
-} from "../api/confirmations.ts";
+import type { Answer, OpenConfirmation, Resolution } from "../../shapes/confirmations.ts";
 import { ApiError, messageOf, rereading } from "../api/http.ts";
+import { answerConfirmation, listConfirmations, readConfirmation } from "../api/requests.ts";
 import { visible } from "../parts/foreign.tsx";
+
+/** How a confirmation ended; `ended` if that is no longer known. */
+export type ConfirmationEnd = Pick<Resolution, "at" | "by"> & {
+  readonly decision: Resolution["decision"] | "ended";
+};
 
 /** A confirmation of the list, and how it ended. */
 export interface ListedConfirmation {
-  readonly confirmation: Confirmation;
+  readonly confirmation: OpenConfirmation;
   /** Absent as long as it is open. */
-  readonly resolution?: Resolution;
+  readonly resolution?: ConfirmationEnd;
 }
 
 /** The confirmations that ended and are still shown. */
@@ -44,7 +43,7 @@ export const openCount: ReadonlySignal<number> = computed(
 );
 
 /** How the confirmations of a batch ended, while a person answers it; `undefined` at other times. */
-let atOnce: Map<string, Resolution> | undefined;
+let atOnce: Map<string, ConfirmationEnd> | undefined;
 
 /** Reads the open confirmations, and how earlier ones ended. If it is called while it reads, it reads once more. */
 export const refreshConfirmations: () => Promise<void> = rereading(async () => {
@@ -53,7 +52,7 @@ export const refreshConfirmations: () => Promise<void> = rereading(async () => {
 
 /** Updates the list once after several answers: reading hundreds again after each answer takes minutes. */
 export async function answerAtOnce(answer: () => Promise<unknown>): Promise<void> {
-  const ended = new Map<string, Resolution>();
+  const ended = new Map<string, ConfirmationEnd>();
   atOnce = ended;
   try {
     await answer();
@@ -66,7 +65,7 @@ export async function answerAtOnce(answer: () => Promise<unknown>): Promise<void
   }
 }
 
-async function merge(open: readonly Confirmation[]): Promise<void> {
+async function merge(open: readonly OpenConfirmation[]): Promise<void> {
   if (atOnce !== undefined) return;
   const byId = new Map(open.map((confirmation) => [confirmation.requestId, confirmation]));
   for (const { confirmation, resolution } of confirmations.peek()) {
@@ -89,8 +88,8 @@ async function merge(open: readonly Confirmation[]): Promise<void> {
   else if (added.length > 1) announcement.value = `${added.length} calls wait for an answer.`;
 }
 
-async function resolutionOf(confirmation: Confirmation): Promise<Resolution> {
-  const ended = { decision: "ended", at: Date.now() };
+async function resolutionOf(confirmation: OpenConfirmation): Promise<ConfirmationEnd> {
+  const ended: ConfirmationEnd = { decision: "ended", at: Date.now() };
   try {
     return (await readConfirmation(confirmation)).resolution ?? ended;
   } catch (error) {
@@ -101,7 +100,7 @@ async function resolutionOf(confirmation: Confirmation): Promise<Resolution> {
 }
 
 /** Remembers how a confirmation ended. The first time counts. */
-export function setResolution(requestId: string, resolution: Resolution): void {
+export function setResolution(requestId: string, resolution: ConfirmationEnd): void {
   if (atOnce !== undefined) {
     if (!atOnce.has(requestId)) atOnce.set(requestId, resolution);
     return;
@@ -130,7 +129,7 @@ const ENDS: Readonly<Record<string, string>> = {
 };
 
 /** Says how a confirmation ended: `denied by carol`. */
-export function endOf({ decision, by }: Resolution): string {
+export function endOf({ decision, by }: ConfirmationEnd): string {
   const end = ENDS[decision] ?? decision;
   return by === undefined ? end : `${end} by ${visible(by)}`;
 }
@@ -140,14 +139,14 @@ export function endOf({ decision, by }: Resolution): string {
  *
  * @param answer Has the digest of what the person saw, so that it is valid for nothing else.
  */
-export async function giveAnswer(confirmation: Confirmation, answer: Answer): Promise<string> {
+export async function giveAnswer(confirmation: OpenConfirmation, answer: Answer): Promise<string> {
   try {
     setResolution(confirmation.requestId, await answerConfirmation(confirmation, answer));
     return "";
   } catch (error) {
     if (!(error instanceof ApiError)) return messageOf(error);
     if (error.code === "already_answered") {
-      const first = error.details as unknown as Resolution;
+      const first = error.details as unknown as ConfirmationEnd;
       setResolution(confirmation.requestId, first);
       return `Another answer was first: ${endOf(first)}.`;
     }

@@ -1,29 +1,11 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import type { SuspendedProgram, SuspendedPrograms } from "../../shapes/confirmations.ts";
 import { get } from "../api/http.ts";
 import { hashOf } from "../page/route.ts";
 import { Foreign } from "../parts/foreign.tsx";
 import { count, duration, time } from "../parts/format.ts";
 import { Problem, useLoaded } from "../parts/loaded.tsx";
-
-/** A program that is suspended while it waits. */
-interface SuspendedProgram {
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly callId: string;
-  readonly principal?: string;
-  readonly toolName: string;
-  /** In milliseconds since the epoch. */
-  readonly suspendedAt: number;
-  /** How long it may still wait for people, in milliseconds. */
-  readonly leftMs: number;
-  /** The calls that it waits for, and the confirmations about them. */
-  readonly open: readonly {
-    readonly callId: string;
-    readonly toolName: string;
-    readonly requestId?: string;
-  }[];
-}
 
 /** How often listed programs are read again, in ms: the server sends no event when one continues or ends. */
 const REREAD_MS = 2_000;
@@ -93,5 +75,5 @@ function Program({ program }: { readonly program: SuspendedProgram }): JSX.Eleme
 
 /** Lists the suspended programs, the oldest first. */
 async function listPrograms(): Promise<readonly SuspendedProgram[]> {
-  return (await get<{ readonly programs: readonly SuspendedProgram[] }>("/v1/programs")).programs;
+  return (await get<SuspendedPrograms>("/v1/programs")).programs;
 }

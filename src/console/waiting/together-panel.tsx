@@ -1,7 +1,7 @@
 import { type Signal, signal, useSignal } from "@preact/signals";
 import type { JSX, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { Answer, Confirmation } from "../api/confirmations.ts";
+import type { Answer, OpenConfirmation } from "../../shapes/confirmations.ts";
 import { Folding, FoldingContext } from "../arguments/arguments.tsx";
 import { useKeys } from "../page/keys.ts";
 import { go } from "../page/route.ts";
@@ -22,7 +22,7 @@ const AT_ONCE = 4;
 const ID = "(together)";
 
 /** The confirmations that are answered together, as they were when the person began. */
-const members: Signal<readonly Confirmation[]> = signal([]);
+const members: Signal<readonly OpenConfirmation[]> = signal([]);
 
 /** Whether an address is that of {@link TogetherPanel}. */
 export function isTogether(id: string): boolean {
@@ -47,7 +47,7 @@ export function TogetherPanel(): JSX.Element {
   return <Together key={all.map(({ requestId }) => requestId).join()} all={all} />;
 }
 
-function Together({ all }: { readonly all: readonly Confirmation[] }): JSX.Element {
+function Together({ all }: { readonly all: readonly OpenConfirmation[] }): JSX.Element {
   const shown = useSignal<ReadonlySet<string>>(new Set());
   const step = useSignal<"first" | "allow" | "deny">("first");
   const isBusy = useSignal(false);
@@ -167,7 +167,7 @@ function Member({
   isExact,
   onShown,
 }: {
-  readonly confirmation: Confirmation;
+  readonly confirmation: OpenConfirmation;
   readonly place: string;
   readonly isExact: boolean;
   readonly onShown: () => void;

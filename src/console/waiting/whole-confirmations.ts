@@ -1,4 +1,5 @@
-import { type Confirmation, readConfirmation, type WholeConfirmation } from "../api/confirmations.ts";
+import type { OpenConfirmation, WholeConfirmation } from "../../shapes/confirmations.ts";
+import { readConfirmation } from "../api/requests.ts";
 import type { JsonMembers } from "../arguments/fields.ts";
 import { comparable } from "../arguments/notices.ts";
 import { confirmations } from "./confirmations.ts";
@@ -17,7 +18,7 @@ const known = new Map<string, Known>();
 const reading = new Map<string, Promise<WholeConfirmation>>();
 
 /** Reads a whole confirmation, and remembers what other calls are compared with. */
-export function readWhole(confirmation: Confirmation): Promise<WholeConfirmation> {
+export function readWhole(confirmation: OpenConfirmation): Promise<WholeConfirmation> {
   const { requestId } = confirmation;
   const earlier = reading.get(requestId);
   if (earlier !== undefined) return earlier;
@@ -48,7 +49,7 @@ export interface Peers {
 }
 
 /** Reads other calls of the tool of a confirmation: those that were shown before, and those that are pending. */
-export async function readPeers({ requestId, toolName }: Confirmation): Promise<Peers> {
+export async function readPeers({ requestId, toolName }: OpenConfirmation): Promise<Peers> {
   const isPeer = (id: string, name: string): boolean => name === toolName && id !== requestId;
   const shown = [...known].filter(([id, call]) => isPeer(id, call.toolName)).length;
   const unknown = confirmations
