@@ -184,6 +184,20 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp import", () => {
     expect((await sandgate(["check", "--config", project.config])).code).toBe(0);
   });
 
+  test("asks about the paths in a server's variables", async () => {
+    const folder = await createFolder({ "here/note.txt": "a note" });
+    const env = { NOTES_FILE: join(folder, "here/new.txt") };
+    const servers = { notes: { command: "npx", args: [...ARGS, "--writes", env.NOTES_FILE], env } };
+    const project = await createProject(".mcp.json", JSON.stringify({ mcpServers: servers }));
+    const answers = { stdin: "w\nclient\n", isInteractive: true };
+    const { code, stderr } = await project.import(["--server", "notes"], answers);
+    expect(stderr).toContain(
+      `${join(folder, "here")} is in the variable NOTES_FILE of 'notes'. May it read it (r)`,
+    );
+    expect(code).toBe(0);
+    expect(readFileSync(env.NOTES_FILE, "utf8")).toBe("written");
+  });
+
   test("passes on variables that the client takes from its environment", async () => {
     const servers = {
       "my notes!": {

@@ -55,6 +55,9 @@ interface Context extends InstallOptions {
   readonly terminal: Terminal;
 }
 
+/** The longest path of Linux. */
+const MAX_PATH = 4_096;
+
 /** How often a server is started: again only after it was granted what it lacked. */
 const MAX_STARTS = 3;
 
@@ -72,10 +75,10 @@ export async function prepareServer(
 ): Promise<TriedServer> {
   const { questions, terminal } = context;
   let server = await written(found, given, context);
-  for (const place of placesAmong(found)) {
+  for (const { where, ...place } of placesAmong(found, given)) {
     const need: NeededGrant = { kind: "fs", ...place, write: true };
     if (!covers(server, place.path))
-      server = granted(server, need, await askFor(need, found.name, questions, true));
+      server = granted(server, need, await askFor(need, found.name, questions, where));
   }
   for (let start = 1; ; start++) {
     await print(
@@ -86,7 +89,7 @@ export async function prepareServer(
     const refused: NeededGrant[] = [];
     let isChanged = false;
     for (const need of trial.needs) {
-      const answer = await askFor(need, found.name, questions, false);
+      const answer = await askFor(need, found.name, questions, "was missing for");
       if (answer === undefined) refused.push(need);
       else {
         server = granted(server, need, answer);
@@ -167,19 +170,45 @@ function absoluteArgument(argument: string): string {
   return /^\.{1,2}(?:\/|$)/.test(argument) ? resolve(argument) : argument;
 }
 
-/** Finds the files and directories among the arguments of a server. For a script, it is the folder of its package. */
-function placesAmong({
-  command = "",
-  args = [],
-}: FoundServer): readonly { readonly path: string; readonly isFile: boolean }[] {
+/** A file or a directory that a server is given by its name. */
+interface NamedPlace {
+  readonly path: string;
+  readonly isFile: boolean;
+  /** Where it is named, before the name of the server. */
+  readonly where: string;
+}
+
+/**
+ * Finds the files and directories among the arguments and variables of a server. For a script, it is the folder of its package,
+ * and for a file in a variable that does not exist yet, the folder that it would be in.
+ */
+function placesAmong(
+  { command = "", args = [], env = {} }: FoundServer,
+  given: GivenGrants,
+): readonly NamedPlace[] {
   const isPackage = wantedPackage(command, args) !== undefined;
-  return args.flatMap((argument) => {
+  const named = args.flatMap((argument): NamedPlace[] => {
     const path = absoluteArgument(argument.replace(/^--?[\w-]+=/, ""));
+    const where = "is among the arguments of";
     const stat = isAbsolute(path) && path !== "/" ? statSync(path, { throwIfNoEntry: false }) : undefined;
     if (stat === undefined) return [];
     const isScript = !isPackage && /\.(?:[cm]?[jt]s|py|rb|sh)$/.test(path);
-    return isScript ? [{ path: packageFolder(path), isFile: false }] : [{ path, isFile: stat.isFile() }];
+    return [
+      isScript ? { path: packageFolder(path), isFile: false, where } : { path, isFile: stat.isFile(), where },
+    ];
   });
+  const assigned = given.env.flatMap((text): [string, string][] => {
+    const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+    return name === undefined || value === undefined ? [] : [[name, value]];
+  });
+  for (const [variable, value] of [...Object.entries(env), ...assigned]) {
+    if (!isAbsolute(value) || value.length > MAX_PATH) continue;
+    const path = existsSync(value) ? value : dirname(value);
+    const stat = path === "/" ? undefined : statSync(path, { throwIfNoEntry: false });
+    if (stat !== undefined)
+      named.push({ path, isFile: stat.isFile(), where: `is in the variable ${variable} of` });
+  }
+  return named;
 }
 
 /** The nearest folder above a script that has a manifest, or else the script's own one. */
@@ -208,7 +237,7 @@ async function askFor(
   need: NeededGrant,
   name: string,
   questions: Questions,
-  isArgument: boolean,
+  where: string,
 ): Promise<"read" | "write" | "yes" | undefined> {
   if (!questions.hasPerson) return undefined;
   if (need.kind === "net")
@@ -216,12 +245,8 @@ async function askFor(
       ? "yes"
       : undefined;
   if (need.kind === "env") return undefined;
-  const what = isArgument ? shown`is among the arguments of '${name}'` : shown`was missing for '${name}'`;
   const answer = await questions.ask(
-    joinShown(
-      [shown`${need.path} `, what, shown`. May it read it (r), also write it (w), or neither? [r/w/N]`],
-      "",
-    ),
+    shown`${need.path} ${where} '${name}'. May it read it (r), also write it (w), or neither? [r/w/N]`,
   );
   return /^w(rite)?$/i.test(answer) ? "write" : /^r(ead)?$/i.test(answer) ? "read" : undefined;
 }
