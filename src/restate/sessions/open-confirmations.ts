@@ -1,5 +1,11 @@
 import type { Context, ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Inquiry, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
+import {
+  isFull,
+  type ListedInquiry,
+  type ListOfOpen,
+  listed,
+} from "../../sessions/confirmations/shared-confirmations.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { RestateSdk } from "../connection/worker.ts";
 import { callObject, type ObjectHandlers, REFUSED } from "../objects/handlers.ts";
@@ -9,20 +15,11 @@ import {
   type StorePlace,
   sessionObject,
 } from "../objects/object-keys.ts";
+import type { StoreClient } from "../store/store-client.ts";
 
 /** The name of the object that lists the confirmations of all sessions that are open. */
 export const OPEN_INQUIRIES_OBJECT = "SandgateOpenInquiries";
 
-/** The listed members of a confirmation. The other members are in an object of their own. */
-export interface ListedInquiry
-  extends Pick<
-    Inquiry,
-    "id" | "sessionId" | "turnId" | "messageId" | "callId" | "digest" | "principal" | "expiresAt"
-  > {}
-
-/** How many confirmations may be open: of one principal, and in all. */
-const PER_PRINCIPAL = 32;
-const TOTAL = 1_000;
 const KEY = "open";
 
 /** Where a durable call asks people. */
@@ -108,8 +105,7 @@ export function openConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
     put: async (ctx: ObjectContext, inquiry: ListedInquiry): Promise<boolean> => {
       const open = await read(ctx);
       if (open.some(({ id }) => id === inquiry.id)) return true;
-      const ofPrincipal = open.filter(({ principal }) => principal === inquiry.principal);
-      if (open.length >= TOTAL || ofPrincipal.length >= PER_PRINCIPAL) return false;
+      if (isFull(open, inquiry)) return false;
       ctx.set(KEY, [...open, inquiry]);
       return true;
     },
@@ -124,25 +120,27 @@ export function openConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   };
 }
 
-/** Returns what is listed of a confirmation. */
-export function listed({
-  id,
-  sessionId,
-  turnId,
-  messageId,
-  callId,
-  digest,
-  principal,
-  expiresAt,
-}: Inquiry): ListedInquiry {
-  return {
-    id,
-    sessionId,
-    turnId,
-    callId,
-    digest,
-    expiresAt,
-    ...(messageId !== undefined && { messageId }),
-    ...(principal !== undefined && { principal }),
-  };
+/** Lists the confirmations of all processes that are open. */
+export class OpenConfirmationList implements ListOfOpen {
+  readonly #client: StoreClient;
+  readonly #place: StorePlace;
+
+  /** @param client That of the store: the list is read each second, so that it knows at any time whether Restate answers. */
+  constructor(client: StoreClient, place: StorePlace) {
+    this.#client = client;
+    this.#place = place;
+  }
+
+  /** Returns `false` if too many confirmations are open. */
+  put(inquiry: ListedInquiry): Promise<boolean> {
+    return this.#client.write(openConfirmationsObject(this.#place), "put", inquiry);
+  }
+
+  remove(ids: readonly string[]): Promise<void> {
+    return this.#client.write(openConfirmationsObject(this.#place), "remove", ids);
+  }
+
+  list(): Promise<readonly ListedInquiry[]> {
+    return this.#client.read(openConfirmationsObject(this.#place), "list");
+  }
 }

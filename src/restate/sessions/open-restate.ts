@@ -4,6 +4,7 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { SuspensionStore } from "../../programs/stores/suspension-store.ts";
 import type { ConfirmationBroker } from "../../sessions/confirmations/confirmation-broker.ts";
+import { SharedConfirmations } from "../../sessions/confirmations/shared-confirmations.ts";
 import type {
   DurableHost,
   DurableMessage,
@@ -40,11 +41,11 @@ import { CancelWatch } from "./cancel-watch.ts";
 import {
   expireConfirmation,
   OPEN_INQUIRIES_OBJECT,
+  OpenConfirmationList,
   openConfirmation,
   openConfirmationHandlers,
   unlistConfirmation,
 } from "./open-confirmations.ts";
-import { OpenConfirmationList, RestateConfirmations } from "./restate-confirmations.ts";
 import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
 import type { ToolPlaces } from "./run-calls.ts";
 import { messageKeyOf, sessionRunHandlers } from "./session-run-handlers.ts";
@@ -90,7 +91,7 @@ class SessionRuntime implements RestateRuntime {
   readonly #cancelWatch: CancelWatch;
   readonly #host = Promise.withResolvers<DurableHost>();
   #started: DurableHost | undefined;
-  #inquiries: RestateConfirmations | undefined;
+  #inquiries: SharedConfirmations | undefined;
   #worker: RestateWorker | undefined;
   #registration: RegistrationWatch | undefined;
   #lastPlace = 0;
@@ -154,7 +155,7 @@ class SessionRuntime implements RestateRuntime {
     };
     return {
       attempts: this.#attempts,
-      inquiries: this.#inquiries as RestateConfirmations,
+      inquiries: this.#inquiries as SharedConfirmations,
       get skewMs() {
         return ingress.skewMs;
       },
@@ -175,7 +176,7 @@ class SessionRuntime implements RestateRuntime {
   readonly count: CountShared = (identity, tool, limits) => this.store.countWithin(identity, tool, limits);
 
   openInquiries({ timeoutMs }: { readonly timeoutMs: number }): ConfirmationBroker {
-    this.#inquiries = new RestateConfirmations({
+    this.#inquiries = new SharedConfirmations({
       now: this.#now,
       store: this.store,
       list: new OpenConfirmationList(this.store.client, this.#place),

@@ -1,3 +1,4 @@
+import { mapSome } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
 import type {
@@ -39,7 +40,6 @@ import type { WaitingInSession } from "../objects/session/session-handlers.ts";
 import {
   DEFAULT_TIMEOUT_MS,
   isTooLong,
-  mapSome,
   type RestateStoreOptions,
   StoreClient,
   tooLongExecution,
@@ -222,12 +222,20 @@ export class RestateSessionStore implements SessionStore {
   }
 
   /**
-   * Returns the ids of the confirmations about a call, in the order in which they were asked.
+   * Returns the confirmations about a call, in the order in which they were asked.
    *
    * @internal
    */
-  inquiriesOf({ sessionId, turnId, messageId, callId }: CallKey): Promise<readonly string[]> {
-    return this.#readSession(sessionId, "inquiriesOf", { turnId, messageId, callId });
+  async inquiriesOf({
+    sessionId,
+    turnId,
+    messageId,
+    callId,
+  }: CallKey): Promise<readonly ConfirmationRecord[]> {
+    const call = { turnId, messageId, callId };
+    const ids = await this.#readSession<readonly string[]>(sessionId, "inquiriesOf", call);
+    const records = await mapSome(ids, (id) => this.inquiry(id));
+    return records.filter((record) => record !== undefined);
   }
 
   async pendingInquiries(): Promise<readonly ConfirmationRecord[]> {

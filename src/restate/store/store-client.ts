@@ -22,8 +22,6 @@ export interface RestateStoreOptions {
 
 export const DEFAULT_TIMEOUT_MS = 60_000;
 
-const AT_ONCE = 64;
-
 interface Waiting extends Operation {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -271,23 +269,6 @@ function lengthOf({ input }: Operation): number {
   } catch {
     return Number.POSITIVE_INFINITY;
   }
-}
-
-/** Maps values to what promises resolve with, some at once, so that many values do not take all connections. */
-export async function mapSome<Value, Result>(
-  values: readonly Value[],
-  map: (value: Value) => Promise<Result>,
-): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  let next = 0;
-  const work = async (): Promise<void> => {
-    while (next < values.length) {
-      const index = next++;
-      results[index] = await map(values[index] as Value);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, values.length) }, work));
-  return results;
 }
 
 /** Whether Restate refused a request because it is too long. */

@@ -1,3 +1,4 @@
+import { mapSome } from "../../base/promises.ts";
 import type { ClaimedCall } from "../../engine/call/suspension.ts";
 import type {
   CallClaim,
@@ -15,7 +16,7 @@ import {
   programObject,
   templateObject,
 } from "../objects/program-objects.ts";
-import { DEFAULT_TIMEOUT_MS, mapSome, type RestateStoreOptions, StoreClient } from "./store-client.ts";
+import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions, StoreClient } from "./store-client.ts";
 
 /**
  * Stores suspended programs in virtual objects of Restate, which several servers can share: one of them takes a program. A

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
-import { listed } from "../../../src/restate/sessions/open-confirmations.ts";
-import { OpenConfirmationList } from "../../../src/restate/sessions/restate-confirmations.ts";
+import { OpenConfirmationList } from "../../../src/restate/sessions/open-confirmations.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
+import { listed } from "../../../src/sessions/confirmations/shared-confirmations.ts";
 import { INQUIRY } from "../../sessions/store/records.ts";
 import { type RestateStores, startRestateStores } from "../store/restate-stores.ts";
 

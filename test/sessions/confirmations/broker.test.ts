@@ -2,10 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import {
-  OpenConfirmationList,
-  RestateConfirmations,
-} from "../../../src/restate/sessions/restate-confirmations.ts";
+import { OpenConfirmationList } from "../../../src/restate/sessions/open-confirmations.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import type { NewConfirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import type {
@@ -13,6 +10,7 @@ import type {
   ConfirmationEvent,
 } from "../../../src/sessions/confirmations/confirmation-broker.ts";
 import { LocalConfirmations } from "../../../src/sessions/confirmations/local-confirmations.ts";
+import { SharedConfirmations } from "../../../src/sessions/confirmations/shared-confirmations.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
@@ -63,7 +61,7 @@ const TARGETS: readonly BrokerTarget[] = [
       const kept = new RestateSessionStore({ ingress, prefix });
       const store = await withSession(kept);
       const list = new OpenConfirmationList(kept.client, { prefix });
-      return new RestateConfirmations({
+      return new SharedConfirmations({
         now: Date.now,
         store,
         list,
@@ -197,7 +195,7 @@ test.runIf(IS_REST)(
     const kept = new RestateSessionStore({ ingress, prefix });
     const store = await withSession(kept);
     const openBroker = () =>
-      new RestateConfirmations({
+      new SharedConfirmations({
         now: Date.now,
         store,
         list: new OpenConfirmationList(kept.client, { prefix }),

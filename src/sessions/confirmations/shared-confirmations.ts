@@ -1,4 +1,6 @@
+import { type MaybePromise, mapSome } from "../../base/promises.ts";
 import type { JsonValue } from "../../json/value.ts";
+import { newId } from "../ids.ts";
 import {
   type AnswerOutcome,
   checkAnswer,
@@ -6,60 +8,90 @@ import {
   isIn,
   outcomeOf,
   resolutionOf,
-} from "../../sessions/confirmations/answer.ts";
+} from "./answer.ts";
 import {
   type CallInquiry,
   type CallKey,
   type ConfirmationRecord,
   confirmationInForce,
   type Inquiry,
+  type InquiryTable,
   type NewConfirmation,
   type Resolution,
-} from "../../sessions/confirmations/confirmation.ts";
+} from "./confirmation.ts";
 import {
   type ConfirmationBroker,
   ConfirmationListeners,
   type InquiryListener,
-} from "../../sessions/confirmations/confirmation-broker.ts";
-import { type AskOptions, OpenConfirmation } from "../../sessions/confirmations/open-confirmations.ts";
-import { newId } from "../../sessions/ids.ts";
-import type { StorePlace } from "../objects/object-keys.ts";
-import type { RestateSessionStore } from "../store/session-store.ts";
-import { mapSome, type StoreClient } from "../store/store-client.ts";
-import { type ListedInquiry, listed, openConfirmationsObject } from "./open-confirmations.ts";
+} from "./confirmation-broker.ts";
+import { type AskOptions, OpenConfirmation } from "./open-confirmations.ts";
 
-/** Lists the confirmations of all processes that are open. */
-export class OpenConfirmationList {
-  readonly #client: StoreClient;
-  readonly #place: StorePlace;
+/** The listed members of a confirmation. The other members are in an object of their own. */
+export interface ListedInquiry
+  extends Pick<
+    Inquiry,
+    "id" | "sessionId" | "turnId" | "messageId" | "callId" | "digest" | "principal" | "expiresAt"
+  > {}
 
-  /** @param client That of the store: the list is read each second, so that it knows at any time whether Restate answers. */
-  constructor(client: StoreClient, place: StorePlace) {
-    this.#client = client;
-    this.#place = place;
-  }
-
-  /** Returns `false` if too many confirmations are open. */
-  put(inquiry: ListedInquiry): Promise<boolean> {
-    return this.#client.write(openConfirmationsObject(this.#place), "put", inquiry);
-  }
-
-  remove(ids: readonly string[]): Promise<void> {
-    return this.#client.write(openConfirmationsObject(this.#place), "remove", ids);
-  }
-
-  list(): Promise<readonly ListedInquiry[]> {
-    return this.#client.read(openConfirmationsObject(this.#place), "list");
-  }
+/** Returns what is listed of a confirmation. */
+export function listed({
+  id,
+  sessionId,
+  turnId,
+  messageId,
+  callId,
+  digest,
+  principal,
+  expiresAt,
+}: Inquiry): ListedInquiry {
+  return {
+    id,
+    sessionId,
+    turnId,
+    callId,
+    digest,
+    expiresAt,
+    ...(messageId !== undefined && { messageId }),
+    ...(principal !== undefined && { principal }),
+  };
 }
 
-/** The options of {@link RestateConfirmations}. */
-export interface RestateConfirmationsOptions {
-  readonly store: RestateSessionStore;
-  readonly list: OpenConfirmationList;
+/** Lists the confirmations of all processes that are open. */
+export interface ListOfOpen {
+  /** Returns `false` if too many confirmations are open. */
+  put(inquiry: ListedInquiry): MaybePromise<boolean>;
+  remove(ids: readonly string[]): MaybePromise<void>;
+  list(): MaybePromise<readonly ListedInquiry[]>;
+}
+
+/** How many confirmations may be open: of one principal, and in all. */
+const PER_PRINCIPAL = 32;
+const TOTAL = 1_000;
+
+/** Whether too many confirmations are open for another one. */
+export function isFull(open: readonly ListedInquiry[], { principal }: ListedInquiry): boolean {
+  const ofPrincipal = open.filter((each) => each.principal === principal);
+  return open.length >= TOTAL || ofPrincipal.length >= PER_PRINCIPAL;
+}
+
+/** Stores the confirmations of all processes. */
+export interface SharedInquiries extends Pick<InquiryTable, "addInquiry" | "resolveInquiry" | "inquiry"> {
+  /** Returns the confirmations about a call, in the order in which they were asked. */
+  inquiriesOf(call: CallKey): MaybePromise<readonly ConfirmationRecord[]>;
+  /**
+   * Ends that people are asked about the calls of a call's tool, at a time in ms since the epoch: cancels what is open, and adds
+   * nothing later. Returns the ids of what was asked.
+   */
+  endAsking(call: CallKey, at: number): MaybePromise<readonly string[]>;
+}
+
+/** The options of {@link SharedConfirmations}. */
+export interface SharedConfirmationsOptions {
+  readonly store: SharedInquiries;
+  readonly list: ListOfOpen;
   /** How long a confirmation waits for an answer, in ms. */
   readonly timeoutMs: number;
-  /** The time as Restate has it, in ms since the epoch: clocks of servers may be wrong. */
+  /** The time as the store has it, in ms since the epoch: clocks of servers may be wrong. */
   readonly now: () => number;
   /** Returns why a call could not run with the arguments that a person wrote; `undefined` if it could. */
   readonly checkArguments: (inquiry: CallInquiry, edited: JsonValue) => Promise<string | undefined>;
@@ -69,27 +101,36 @@ export interface RestateConfirmationsOptions {
 const READ_EVERY_MS = 1_000;
 
 /**
- * Asks people from several processes. What is open is read from Restate again and again, so that each of them can show and
+ * Asks people from several processes. What is open is read from the store again and again, so that each of them can show and
  * answer all confirmations; the first answer that is written decides.
  */
-export class RestateConfirmations implements ConfirmationBroker {
+export class SharedConfirmations implements ConfirmationBroker {
   readonly timeoutMs: number;
-  readonly #options: RestateConfirmationsOptions;
+  readonly #options: SharedConfirmationsOptions;
   readonly #open = new Map<string, OpenConfirmation>();
   readonly #listeners = new ConfirmationListeners();
   #timer: NodeJS.Timeout | undefined;
   #reading: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(options: RestateConfirmationsOptions) {
+  constructor(options: SharedConfirmationsOptions) {
     this.#options = options;
     this.timeoutMs = options.timeoutMs;
   }
 
-  /** Asks about a call that has begun, such as one that a tool makes: its process waits for the answer. */
-  async ask(question: NewConfirmation, options: AskOptions = {}): Promise<Resolution | "nobody"> {
+  /**
+   * Asks about a call whose process waits for the answer.
+   *
+   * @param earlier What an earlier process has asked about the call, whose answer counts. Default: looked up for nested calls.
+   */
+  async ask(
+    question: NewConfirmation,
+    options: AskOptions = {},
+    earlier?: ConfirmationRecord,
+  ): Promise<Resolution | "nobody"> {
     const { signal, staysOpen, onAsked } = options;
-    const entry = (await this.#earlier(question)) ?? (await this.#request(question, options));
+    const known = earlier === undefined ? await this.#earlier(question) : this.#entryOf(earlier);
+    const entry = known ?? (await this.#request(question, options));
     if (entry === undefined) return "nobody";
     if (entry === "ended") return { decision: "cancelled", at: Date.now() };
     if (signal?.aborted && staysOpen?.() !== true) await this.#end(entry, "cancelled");
@@ -125,12 +166,10 @@ export class RestateConfirmations implements ConfirmationBroker {
 
   /** Reads what was asked about a call that a tool makes: other calls have begun with their answers. */
   async earlier(call: CallKey): Promise<readonly ConfirmationRecord[]> {
-    const { store } = this.#options;
-    const records = await mapSome(await store.inquiriesOf(call), (id) => store.inquiry(id));
-    return records.filter((record) => record !== undefined);
+    return this.#options.store.inquiriesOf(call);
   }
 
-  /** Nothing of an earlier process waits here: Restate has it. */
+  /** Nothing of an earlier process waits here: the store has it. */
   async abandon(): Promise<void> {}
 
   /** Also those that another process has asked, or is about to ask. */
@@ -166,6 +205,13 @@ export class RestateConfirmations implements ConfirmationBroker {
     return [];
   }
 
+  /** Reads the list now, since it may have changed. */
+  async refresh(): Promise<void> {
+    // Another read may have begun before the change.
+    await this.#reading;
+    await this.#read();
+  }
+
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -174,7 +220,7 @@ export class RestateConfirmations implements ConfirmationBroker {
   #readLater(): void {
     if (this.#isClosed) return;
     this.#timer = setTimeout(() => {
-      // Restate cannot be reached: the store says so.
+      // The store cannot be reached, and says so.
       this.#read()
         .catch(() => {})
         .finally(() => this.#readLater());
@@ -282,8 +328,11 @@ export class RestateConfirmations implements ConfirmationBroker {
     const entry = this.#open.get(inquiry.id);
     if (entry !== undefined) this.#settle(entry, resolution);
     else this.#listeners.emit({ type: "resolved", inquiry, resolution });
-    // If it stays on the list, it leaves it when the list is read next.
-    await this.#options.list.remove([inquiry.id]).catch(() => {});
+    try {
+      await this.#options.list.remove([inquiry.id]);
+    } catch {
+      // It leaves the list when the list is read next.
+    }
   }
 
   #settle(entry: OpenConfirmation, resolution: Resolution): void {
