@@ -77,6 +77,7 @@ const REST = named([
 const BOTH = named([
   "contract/contract",
   "programs/stores/contract",
+  "cluster/sessions",
   "record/contract",
   "sessions/confirmations/broker",
   "sessions/store/{contract,interleavings.property}",

@@ -53,6 +53,8 @@ export interface Backend {
   readonly member: string;
   /** Why it cannot be reached now, for operators; `undefined` if it can. */
   readonly problem: string | undefined;
+  /** How far the clock of the store is ahead of that of this process, in ms, as far as it is known. */
+  readonly skewMs: number;
   /**
    * Returns the entries of each range, in the order of their keys; all ranges are of the same moment.
    *

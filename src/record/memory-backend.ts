@@ -54,6 +54,7 @@ export class MemorySpace {
 export class MemoryBackend implements Backend {
   readonly member: string;
   readonly problem: undefined;
+  readonly skewMs = 0;
   readonly #space: MemorySpace;
 
   constructor(space: MemorySpace = new MemorySpace()) {

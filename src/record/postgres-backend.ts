@@ -64,6 +64,7 @@ export class PostgresBackend implements Backend {
   #number = 0;
   readonly #listeners = new Set<readonly [range: Range, onChange: () => void]>();
   #problem: string | undefined;
+  #skewMs = 0;
   #isClosed = false;
   #heartbeat: NodeJS.Timeout | undefined;
 
@@ -96,6 +97,10 @@ export class PostgresBackend implements Backend {
 
   get problem(): string | undefined {
     return this.#problem;
+  }
+
+  get skewMs(): number {
+    return this.#skewMs;
   }
 
   async #start(): Promise<void> {
@@ -134,13 +139,16 @@ export class PostgresBackend implements Backend {
   }
 
   async #beat(): Promise<void> {
-    await this.#run(
+    const before = Date.now();
+    const [row] = await this.#run(
       "reading",
       `INSERT INTO ${this.#schema}.members (id, expires) VALUES ($1, clock_timestamp() + $2::integer * interval '1 ms')
-        ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`,
+        ON CONFLICT (id) DO UPDATE SET expires = excluded.expires
+        RETURNING extract(epoch FROM clock_timestamp()) * 1000 AS now`,
       [this.member, this.#leaseMs],
       this.#leaseMs / 2,
     );
+    this.#skewMs = Math.round(Number(row?.["now"]) - (before + Date.now()) / 2);
   }
 
   async read(ranges: readonly Range[]): Promise<readonly (readonly Entry[])[]> {

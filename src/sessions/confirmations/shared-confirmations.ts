@@ -184,6 +184,11 @@ export class SharedConfirmations implements ConfirmationBroker {
     if (ids.length > 0) await list.remove(ids);
   }
 
+  /** Cancels a confirmation that an earlier process has opened, and that its call does not need. */
+  async cancel(inquiry: Inquiry): Promise<void> {
+    await this.#end(this.#open.get(inquiry.id) ?? new OpenConfirmation(inquiry), "cancelled");
+  }
+
   find(id: string): Promise<ConfirmationRecord | undefined> {
     return Promise.resolve(this.#options.store.inquiry(id));
   }

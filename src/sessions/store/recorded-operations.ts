@@ -37,15 +37,11 @@ export interface UnfinishedMessage {
   readonly sessionId: string;
   readonly turnId: string;
   readonly messageId: string;
-  /** How it runs on one of several servers. */
-  readonly run?: unknown;
 }
 
 /** A message that is to be added. */
 export interface NewMessage {
   readonly message: MessageRecord;
-  /** How it runs on one of several servers. Default: the process that restores the sessions decides. */
-  readonly run?: unknown;
   /** Whether it is refused if its turn was forgotten. Default: `false`. */
   readonly refusesForgotten?: boolean;
 }
@@ -60,6 +56,7 @@ const TABLES_OF_SESSION = [
   "call",
   "execution",
   "unfinished",
+  "last",
   "cancelled",
   "count",
   "forgotten",
@@ -114,7 +111,7 @@ function removeInquiry(transaction: Transaction, id: string): void {
 /** Returns the message that is known by this id; nothing if it is new. */
 export function* addMessage(
   transaction: Transaction,
-  { message, run, refusesForgotten = false }: NewMessage,
+  { message, refusesForgotten = false }: NewMessage,
 ): Operation<MessageRecord | "forgotten" | undefined> {
   const { sessionId, turnId, messageId } = message;
   const [[session] = [], [known] = [], [turn] = [], [forgotten] = []] = yield* transaction.entries(
@@ -128,8 +125,8 @@ export function* addMessage(
   if (refusesForgotten && forgotten !== undefined && turn === undefined) return "forgotten";
   transaction.put(["message", sessionId, turnId, messageId], message);
   if (turn === undefined) transaction.put(["turn", sessionId, turnId], turnId);
-  const unfinished = { sessionId, turnId, messageId, ...(run !== undefined && { run }) };
-  transaction.put(["unfinished", sessionId, turnId, messageId], unfinished satisfies UnfinishedMessage);
+  const unfinished: UnfinishedMessage = { sessionId, turnId, messageId };
+  transaction.put(["unfinished", sessionId, turnId, messageId], unfinished);
   return undefined;
 }
 

@@ -16,7 +16,6 @@ import {
   countWithin,
   forget,
   isListedIfResolved,
-  type NewMessage,
   type RecordedExecution,
   removeSession,
   removeTurn,
@@ -83,13 +82,6 @@ export class RecordedSessionStore implements SessionStore {
     return this.operations.write((transaction) => addMessage(transaction, { message })) as MaybePromise<
       MessageRecord | undefined
     >;
-  }
-
-  /** Adds a message with how it runs. Returns `"forgotten"` if it is refused because its turn was forgotten. */
-  acceptMessage(message: NewMessage): MaybePromise<MessageRecord | "forgotten" | undefined> {
-    return this.operations.writeInOrder(message.message.sessionId, (transaction) =>
-      addMessage(transaction, message),
-    );
   }
 
   messages(sessionId: string, turnId: string): MaybePromise<readonly MessageRecord[]> {
@@ -259,6 +251,35 @@ export class RecordedSessionStore implements SessionStore {
       const ids = inOrder(asked) as readonly string[];
       const found = yield* wait(backend.read(ids.map((id): Range => ({ key: ["inquiry", id] }))));
       return found.flatMap(([entry]) => (entry === undefined ? [] : [entry.value as ConfirmationRecord]));
+    });
+  }
+
+  /**
+   * Ends that people are asked about the calls of a call's tool, at a time in ms since the epoch: cancels what is open, and adds
+   * nothing later. Returns the ids of what was asked.
+   */
+  endAsking(
+    { sessionId, turnId, messageId = "", callId }: CallKey,
+    at: number,
+  ): MaybePromise<readonly string[]> {
+    return this.operations.write(function* (transaction) {
+      const key = callKey({ sessionId, turnId, messageId, callId });
+      const [[message] = [], [found] = [], asked = []] = yield* transaction.entries<unknown>(
+        { key: ["message", sessionId, turnId, messageId] },
+        { key },
+        { below: ["asked", sessionId, turnId, messageId] },
+      );
+      const state = (found?.value as CallState | undefined) ?? { callId, digest: "" };
+      if (message !== undefined) transaction.put(key, { ...state, asksNobody: true } satisfies CallState);
+      const below: string[] = [];
+      for (const { value } of asked) {
+        const id = value as string;
+        const record = yield* transaction.get<ConfirmationRecord>(["inquiry", id]);
+        if (record?.inquiry.callId.startsWith(`${callId}/`) !== true) continue;
+        below.push(id);
+        yield* resolveInquiry(transaction, id, { decision: "cancelled", at });
+      }
+      return below;
     });
   }
 
