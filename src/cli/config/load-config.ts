@@ -6,7 +6,6 @@ import type { JournalOptions } from "../../journal/options.ts";
 import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
-import type { RestateOptions } from "../../restate/sessions/restate-options.ts";
 import type { Notify } from "../../server/notifying/notify.ts";
 import { guardOwnCode, guardPrograms, pathBeside } from "./guard-code.ts";
 import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
@@ -18,7 +17,7 @@ import type { ImportTools } from "./load-mcp.ts";
 import { loadNotify } from "./load-notify.ts";
 import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
-import { loadDurable } from "./server/load-durable.ts";
+import { type DurableConfig, loadDurable } from "./server/load-durable.ts";
 
 /** The file beside a config with the cases of `sandgate policy test`. */
 export const POLICY_CASES = "sandgate.policy-test.yaml";
@@ -102,7 +101,7 @@ export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
   readonly proofs: readonly LocatedProof[];
   readonly sessions: SessionsConfig & { readonly notify?: Notify };
   /** `undefined` if sessions run in one process. */
-  readonly durable: RestateOptions | undefined;
+  readonly durable: DurableConfig | undefined;
   readonly context: ContextOptions;
   readonly log: LogSettings;
   /** The agents without errors. */

@@ -7,7 +7,6 @@ import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import type { Log, LogEntry, LogFields } from "../../../log/log.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
 import { ShadowPolicy } from "../../../policy/shadow-policy.ts";
-import type { RestateOptions } from "../../../restate/sessions/restate-options.ts";
 import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
 import type { AdminEvent } from "../../../server/admin.ts";
 import { missingLock } from "../../config/load-all-tools.ts";
@@ -15,6 +14,7 @@ import { loadConfig } from "../../config/load-config.ts";
 import type { ContextOptions } from "../../config/load-context.ts";
 import type { LogSettings } from "../../config/load-log.ts";
 import type { SessionsConfig } from "../../config/load-sessions.ts";
+import type { DurableConfig } from "../../config/server/load-durable.ts";
 import { loadServer, type ServedConfig, type ServerConfig } from "../../config/server/load-server.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
 
@@ -69,7 +69,7 @@ export interface LoadedConfig {
   readonly served: ServedConfig | undefined;
   readonly sessions: SessionsConfig & Pick<ContextOptions, "resultBudget">;
   /** `undefined` if sessions run in this process. */
-  readonly durable: RestateOptions | undefined;
+  readonly durable: DurableConfig | undefined;
   readonly sandboxOptions: SandboxesOptions;
   readonly journalOptions: JournalOptions | undefined;
   /** What a reload does not change. */

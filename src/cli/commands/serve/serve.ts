@@ -1,3 +1,4 @@
+import type { PostgresRuntime } from "../../../cluster/open-postgres.ts";
 import { EventStream } from "../../../engine/call/events.ts";
 import type { ToolCall } from "../../../engine/call.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../../executor/http/listen-address.ts";
@@ -14,6 +15,7 @@ import type { AdminOptions } from "../../../server/admin.ts";
 import type { SessionMode } from "../../../sessions/modes/mode.ts";
 import type { Sessions } from "../../../sessions/sessions.ts";
 import { logWarnings, openLog } from "../../config/load-log.ts";
+import { type DurableConfig, readPostgresOptions } from "../../config/server/load-durable.ts";
 import { UsageError } from "../../errors.ts";
 import { EXIT_OK, type ExitCode, link, print, type Terminal } from "../../terminal.ts";
 import { ConfiguredServers } from "../mcp/servers.ts";
@@ -125,7 +127,7 @@ export async function serve(
   await using servers = new ConfiguredServers("warning", { serves: true });
   const read = await load(config, servers, undefined, hasConsole);
   const own = hasConsole ? { ...read, served: withOwnConsole(read) } : read;
-  const loaded = restate === undefined ? own : { ...own, durable: { ...own.durable, ingress: restate } };
+  const loaded = restate === undefined ? own : { ...own, durable: withIngress(own.durable, restate) };
   await servers.accept();
   if (listen !== undefined && parseListenAddress(listen) === undefined) {
     throw new UsageError(shown`--listen must be ${LISTEN_FORM}`);
@@ -211,24 +213,37 @@ async function makeCalls(
   session.turn().dispatchAll(calls).catch(onProblem);
 }
 
+/** @throws {UsageError} if the config has the sessions on PostgreSQL. */
+function withIngress(durable: DurableConfig | undefined, ingress: string): DurableConfig {
+  if (durable?.postgres !== undefined)
+    throw new UsageError(shown`--restate contradicts durable.postgres in the config: leave one of them out`);
+  return { restate: { ...durable?.restate, ingress } };
+}
+
 /**
- * Opens Restate, which stores the sessions of several servers and runs their calls, if the config has it. The server closes it.
+ * Opens Restate or PostgreSQL, which several servers share for their sessions, if the config has it. The server closes it.
  *
- * @throws {UsageError} if Restate cannot be used, or no sessions are served.
+ * @throws {UsageError} if it cannot be used, or no sessions are served.
  */
 async function openDurable({
   served,
   durable,
-}: Pick<LoadedConfig, "served" | "durable">): Promise<RestateRuntime | undefined> {
+}: Pick<LoadedConfig, "served" | "durable">): Promise<RestateRuntime | PostgresRuntime | undefined> {
   if (durable === undefined) return undefined;
   if (served === undefined)
     throw new UsageError(shown`durable needs sessions: set server.sessions in the config`);
   // Loaded only if the config needs it.
-  const { openRestate } = await import("../../../restate/sessions/open-restate.ts");
+  if (durable.restate !== undefined) {
+    const { openRestate } = await import("../../../restate/sessions/open-restate.ts");
+    return openRestate(durable.restate).catch((error: Error) => {
+      throw new UsageError(shown`cannot use Restate: ${error.message}`);
+    });
+  }
+  const { openPostgres } = await import("../../../cluster/open-postgres.ts");
   try {
-    return await openRestate(durable);
+    return await openPostgres(await readPostgresOptions(durable.postgres));
   } catch (error) {
-    throw new UsageError(shown`cannot use Restate: ${(error as Error).message}`);
+    throw new UsageError(shown`cannot use PostgreSQL: ${(error as Error).message}`);
   }
 }
 

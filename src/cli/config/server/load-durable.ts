@@ -1,8 +1,22 @@
+import { readFile } from "node:fs/promises";
+import { guardFiles } from "../../../base/guarded-files.ts";
+import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { type CompiledShape, compileShape, described, FLAG, mapOf, TEXT } from "../../../config/shape.ts";
+import {
+  type CompiledShape,
+  compileShape,
+  DURATION,
+  described,
+  FLAG,
+  mapOf,
+  TEXT,
+} from "../../../config/shape.ts";
 import type { ConfigSource } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
+import { checkPostgresOptions, type PostgresOptions } from "../../../record/postgres-connection.ts";
 import { checkRestateOptions, type RestateOptions } from "../../../restate/sessions/restate-options.ts";
+import { absolutePathBeside } from "../guard-code.ts";
+import { TOKEN, type TokenEntry } from "../token.ts";
 
 const URLS: JsonObject = {
   anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }],
@@ -43,34 +57,126 @@ const RESTATE: JsonObject = mapOf(
   ["ingress"],
 );
 
-/** The shape of `durable`. */
-export const DURABLE_SHAPE: CompiledShape = compileShape(
-  mapOf(
-    {
-      restate: described(
-        { anyOf: [TEXT, RESTATE], message: "must be a URL or a map with ingress" },
-        "Restate: the URL of its ingress, or more: see docs/scale-out.md.",
-      ),
-    },
-    ["restate"],
-  ),
+const POSTGRES_URL: JsonObject = {
+  anyOf: [TEXT, TOKEN],
+  message: "must be a URL, or have either file or env",
+};
+
+const POSTGRES: JsonObject = mapOf(
+  {
+    url: described(
+      POSTGRES_URL,
+      "The URL of the database, such as `postgres://host/database`. One with a password belongs into a `file`, or an environment variable (`env`). Hosts other than this one must have a certificate that is valid for their name, unless the URL says otherwise with `sslmode`.",
+    ),
+    schema: described(
+      TEXT,
+      "The schema with the tables, one for each installation; it is created if it does not exist. Default: `sandgate`.",
+    ),
+    lease: described(
+      DURATION,
+      "After how long without a sign of it a server is taken for gone, so that the others go on with its calls. Default: `10s`.",
+    ),
+  },
+  ["url"],
 );
 
-/** What a config says of Restate; `undefined` if sessions run in this process, or if it has errors. */
-export function loadDurable(source: ConfigSource, problems: ConfigProblem[]): RestateOptions | undefined {
+/** The shape of `durable`. */
+export const DURABLE_SHAPE: CompiledShape = compileShape({
+  type: "object",
+  properties: {
+    restate: described(
+      { anyOf: [TEXT, RESTATE], message: "must be a URL or a map with ingress" },
+      "Restate: the URL of its ingress, or more: see docs/scale-out.md. Exactly one of `restate` and `postgres` must be set.",
+    ),
+    postgres: described(
+      { anyOf: [TEXT, POSTGRES], message: "must be a URL or a map with url" },
+      "PostgreSQL: the URL of a database that all servers share, or more: see docs/scale-out.md.",
+    ),
+  },
+  additionalProperties: false,
+  oneOf: [{ required: ["restate"] }, { required: ["postgres"] }],
+  message: "must have either restate or postgres",
+});
+
+/** Where sessions of several servers are: what a config says, before secrets are read. */
+export type DurableConfig =
+  | { readonly restate: RestateOptions; readonly postgres?: undefined }
+  | { readonly postgres: PostgresEntry; readonly restate?: undefined };
+
+/** How the database is reached. */
+export interface PostgresEntry extends Omit<PostgresOptions, "url"> {
+  /** The URL, or the absolute path of the file or the environment variable that has it. */
+  readonly url: string | TokenEntry;
+}
+
+interface WrittenDurable {
+  readonly restate?: string | RestateOptions;
+  readonly postgres?:
+    | string
+    | { readonly url: string | TokenEntry; readonly schema?: string; readonly lease?: string };
+}
+
+/** What a config says of sessions on several servers; `undefined` if sessions run in this process, or if it has errors. */
+export function loadDurable(source: ConfigSource, problems: ConfigProblem[]): DurableConfig | undefined {
   if (source.at(["durable"]) === undefined) return undefined;
-  const entry = source.read<{ restate: string | RestateOptions }>(DURABLE_SHAPE, problems, ["durable"]);
+  const entry = source.read<WrittenDurable>(DURABLE_SHAPE, problems, ["durable"]);
   if (entry === undefined) return undefined;
-  const { restate } = entry.value;
-  const options = typeof restate === "string" ? { ingress: restate } : restate;
+  const { restate, postgres } = entry.value;
   try {
-    checkRestateOptions(options);
     if (source.at(["sessions", "store"]) !== undefined) {
-      throw new TypeError("sessions.store must be absent: Restate keeps the sessions");
+      const keeper = restate === undefined ? "PostgreSQL" : "Restate";
+      throw new TypeError(`sessions.store must be absent: ${keeper} keeps the sessions`);
     }
-    return options;
+    if (postgres !== undefined) return { postgres: checkPostgres(source, postgres) };
+    const options = typeof restate === "string" ? { ingress: restate } : (restate as RestateOptions);
+    checkRestateOptions(options);
+    return { restate: options };
   } catch (error) {
-    problems.push(source.problem(["durable", "restate"], (error as TypeError).message));
+    const key = restate === undefined ? "postgres" : "restate";
+    problems.push(source.problem(["durable", key], (error as TypeError).message));
     return undefined;
+  }
+}
+
+/** @throws {TypeError} if a member is invalid, or the URL in the config has a password. */
+function checkPostgres(
+  source: ConfigSource,
+  written: NonNullable<WrittenDurable["postgres"]>,
+): PostgresEntry {
+  const { url, schema, lease } = typeof written === "string" ? { url: written } : written;
+  const leaseMs = lease === undefined ? undefined : parseDuration(lease);
+  if (lease !== undefined && leaseMs === undefined) throw new TypeError(`lease must be ${DURATION_FORM}`);
+  const options = { ...(schema !== undefined && { schema }), ...(leaseMs !== undefined && { leaseMs }) };
+  checkPostgresOptions({ url: typeof url === "string" ? url : "postgres://", ...options });
+  if (typeof url === "string") {
+    if (URL.parse(url)?.password !== "") {
+      throw new TypeError(
+        "the URL has a password, which does not belong here: write url: { file } or { env }",
+      );
+    }
+    return { url, ...options };
+  }
+  if (url.file === undefined) return { url, ...options };
+  const file = absolutePathBeside(source.file, url.file);
+  guardFiles([{ path: file }]);
+  return { url: { file }, ...options };
+}
+
+/**
+ * Reads where the database is.
+ *
+ * @throws {TypeError} if the file or the variable that has the URL cannot be read.
+ */
+export async function readPostgresOptions({ url, ...options }: PostgresEntry): Promise<PostgresOptions> {
+  if (typeof url === "string") return { url, ...options };
+  if (url.file === undefined) {
+    const value = process.env[url.env ?? ""];
+    if (value === undefined) throw new TypeError(`the environment variable ${url.env} is not set`);
+    return { url: value, ...options };
+  }
+  try {
+    return { url: (await readFile(url.file, "utf8")).trim(), ...options };
+  } catch {
+    throw new TypeError("the file with its URL cannot be read");
   }
 }
