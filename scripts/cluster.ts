@@ -5,6 +5,9 @@
  *
  * The servers are `sandgate serve` of the package that `npm run build` has built.
  *
+ * `--postgres` has the servers share one server of PostgreSQL, which is killed, too, in place of Restate. It needs Debian's
+ * postgresql-15.
+ *
  * `--control` puts the same load on one server without Restate, which stores its sessions in a file: what breaks there is
  * counted, and is no failure. `--no-kills` kills nothing, `--servers=COUNT` and `--nodes=COUNT` choose a
  * cluster, `--rate=CALLS` how many calls a second are posted, `--seconds=SECONDS` for how long, and `--seed=NUMBER` what happens.
@@ -25,6 +28,7 @@ const { values: options } = parseArgs({
   options: {
     long: { type: "boolean" },
     control: { type: "boolean" },
+    postgres: { type: "boolean" },
     "no-kills": { type: "boolean" },
     servers: { type: "string" },
     nodes: { type: "string" },
@@ -41,14 +45,15 @@ if (options.points === true) {
 }
 const isLong = options.long === true;
 const isControl = options.control === true;
+const isPostgres = options.postgres === true;
 const seed = Number(options.seed ?? "1");
 const rate = Number(options.rate ?? "50");
 const seconds = Number(options.seconds ?? (isLong ? 180 : 20));
 const servers = Number(options.servers ?? (isControl ? 1 : 3));
-const nodes = Number(options.nodes ?? (isControl ? 0 : 3));
+const nodes = Number(options.nodes ?? (isControl || isPostgres ? 0 : 3));
 
 if (!existsSync(MAIN)) throw new Error("there is no dist/cli/main.js: run `npm run build` first");
-await using cluster = await startCluster({ nodes, servers, main: MAIN });
+await using cluster = await startCluster({ nodes, postgres: isPostgres, servers, main: MAIN });
 const run = await runCluster({
   cluster,
   seed,
@@ -62,7 +67,11 @@ const { node: nodeMs, server: serverMs } = kills.restartsMs;
 const killed = nodeMs.length + serverMs.length;
 if (isLong && !isControl && killed < LEAST_KILLS) faults.push(`only ${killed} processes were killed`);
 
-const what = isControl ? "1 server without Restate" : `${nodes} nodes, ${servers} servers`;
+const what = isPostgres
+  ? `PostgreSQL, ${servers} servers`
+  : isControl
+    ? "1 server without Restate"
+    : `${nodes} nodes, ${servers} servers`;
 console.log(`${what}, seed ${seed}, ${run.seconds.toFixed(0)} s:`);
 console.log(
   `  ${counts.calls} calls, ${run.callsPerSecond.toFixed(1)} calls/s, ${run.retries} requests sent again`,

@@ -30,14 +30,14 @@ const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 /** A server of PostgreSQL with an empty database. */
 export interface PostgresServer extends AsyncDisposable {
   readonly url: string;
+  /** That of its first process. */
+  readonly pid: () => number;
   /** Returns the name of a schema that does not exist. */
   readonly newSchema: () => string;
   /** Kills the server with -9, or one of its processes that serves a connection, and resolves when it has recovered from that. */
   readonly kill: (which: "server" | "connection") => Promise<void>;
   /** Starts the server again, and resolves when it accepts connections. */
   readonly start: () => Promise<void>;
-  /** Stops all processes, or has them go on. */
-  readonly signal: (signal: "SIGSTOP" | "SIGCONT") => void;
 }
 
 export async function startPostgres(): Promise<PostgresServer> {
@@ -110,6 +110,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   await start();
   return {
     url,
+    pid: () => server?.pid ?? 0,
     newSchema: () => `schema_${++schemas}`,
     start,
     kill: async (which) => {
@@ -121,9 +122,6 @@ export async function startPostgres(): Promise<PostgresServer> {
       // The server ends the others, too, and recovers.
       await sleep(20);
       while (!(await accepts())) await sleep(50);
-    },
-    signal: (signal) => {
-      for (const pid of [...connections(), server?.pid ?? 0]) process.kill(pid, signal);
     },
     [Symbol.asyncDispose]: async () => {
       await killServer();

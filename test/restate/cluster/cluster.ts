@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startPostgres } from "../../record/postgres-server.ts";
 import { freePorts } from "../free-ports.ts";
 import { startRestate } from "../restate-nodes.ts";
 import { ServerProcess, type Victim } from "./process.ts";
@@ -8,8 +9,10 @@ import { writeProject } from "./project.ts";
 
 /** What a cluster consists of. */
 export interface ClusterShape {
-  /** How many nodes of Restate; none for a control. */
+  /** How many nodes of Restate; none for a control, or PostgreSQL. */
   readonly nodes: number;
+  /** Whether the servers share a server of PostgreSQL, which is the only node then. Default: `false`. */
+  readonly postgres?: boolean;
   readonly servers: number;
   /** How long a person is waited for, in ms. Default: as sessions have it. */
   readonly timeoutMs?: number;
@@ -33,6 +36,7 @@ export const MEMORY: string = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 /** Starts a cluster, and waits until all of it is healthy. */
 export async function startCluster({
   nodes: count,
+  postgres: isPostgres = false,
   servers,
   timeoutMs,
   clocksMs = [],
@@ -41,9 +45,11 @@ export async function startCluster({
   const folder = mkdtempSync(join(MEMORY, "sandgate-cluster-"));
   const effects = join(folder, "effects.jsonl");
   const restate = count === 0 ? undefined : await startRestate(count, { within: MEMORY });
+  const postgres = isPostgres ? await startPostgres() : undefined;
   const [workerPort = 0, ...ports] = await freePorts(servers + 1);
   const config = writeProject(join(folder, "project"), {
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(postgres && { postgres: postgres.url }),
     ...(restate && {
       restate: {
         ingress: restate.nodes.map(({ ingress }) => ingress),
@@ -65,6 +71,7 @@ export async function startCluster({
   const dispose = async (): Promise<void> => {
     await Promise.all(started.map((server) => server.kill()));
     await restate?.[Symbol.asyncDispose]();
+    await postgres?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
   };
   try {
@@ -73,8 +80,8 @@ export async function startCluster({
     await dispose();
     throw error;
   }
-  const nodes = (restate?.nodes ?? []).map((node) => ({
-    kind: "node" as const,
+  const nodes: Cluster["nodes"][number][] = (restate?.nodes ?? []).map((node) => ({
+    kind: "node",
     kill: () => node.kill(),
     start: () => node.start(),
     admin: node.admin,
@@ -82,5 +89,16 @@ export async function startCluster({
       return node.pid;
     },
   }));
+  if (postgres !== undefined) {
+    nodes.push({
+      kind: "node",
+      kill: () => postgres.kill("server"),
+      start: () => postgres.start(),
+      admin: "",
+      get pid() {
+        return postgres.pid();
+      },
+    });
+  }
   return { servers: started, nodes, effects, [Symbol.asyncDispose]: dispose };
 }

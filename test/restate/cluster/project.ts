@@ -13,6 +13,8 @@ export interface ProjectOptions {
     /** The URL under which Restate reaches all servers. Default: that of the port. */
     readonly advertise?: string;
   };
+  /** The URL of the database that all servers share. Default: none. */
+  readonly postgres?: string;
   /** How long a person is waited for, in ms. Default: as sessions have it. */
   readonly timeoutMs?: number;
 }
@@ -36,7 +38,7 @@ export function tokenOf(id: string): string {
 }
 
 /** Writes the config of a server and the tokens of its clients into a folder. Returns the file of the config. */
-export function writeProject(folder: string, { restate, timeoutMs }: ProjectOptions): string {
+export function writeProject(folder: string, { restate, postgres, timeoutMs }: ProjectOptions): string {
   mkdirSync(folder);
   const credential = (id: string, more: object) => {
     writeFileSync(join(folder, id), tokenOf(id));
@@ -79,6 +81,7 @@ export function writeProject(folder: string, { restate, timeoutMs }: ProjectOpti
       tools: { run_program: "auto" },
       ...(timeoutMs !== undefined && { timeout: `${timeoutMs}ms` }),
     },
+    ...(postgres !== undefined && { durable: { postgres: { url: postgres, lease: "3s" } } }),
     ...(restate && {
       durable: {
         restate: {

@@ -104,7 +104,7 @@ export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun
 /** What Restate has begun and not ended. */
 async function openInvocations(nodes: Cluster["nodes"]): Promise<readonly string[]> {
   const [node] = nodes;
-  if (node === undefined) return [];
+  if (node === undefined || node.admin === "") return [];
   const query =
     "SELECT target, status, retry_count, last_failure, modified_at FROM sys_invocation WHERE status != 'completed'";
   const response = await fetch(`${node.admin}/query`, {
