@@ -35,7 +35,7 @@ export function checkPostgresOptions({
     );
   }
   if (!Number.isSafeInteger(leaseMs) || leaseMs < 500 || leaseMs > 600_000) {
-    throw new TypeError("leaseMs must be 500 to 600,000 milliseconds");
+    throw new TypeError("the lease of PostgreSQL must be 500 ms to 10 min");
   }
   return { url, schema, leaseMs };
 }

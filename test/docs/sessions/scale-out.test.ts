@@ -10,7 +10,7 @@ import { freePorts } from "../../restate/free-ports.ts";
 import { restateServer } from "../../restate/restate-nodes.ts";
 import { blocksOf } from "../snippets.ts";
 
-const [config = "", settings = ""] = blocksOf("docs/scale-out.md", "yaml");
+const [config = "", settings = "", postgres = ""] = blocksOf("docs/scale-out.md", "yaml");
 const [starting = "", calling = "", confirming = "", asking = ""] = blocksOf("docs/scale-out.md", "sh");
 const ANN = "the-token-of-ann-that-is-long-enough";
 
@@ -112,8 +112,8 @@ describe("docs/scale-out.md", () => {
     await shell.until("saved: buy pencils", { block: asking });
   });
 
-  test("has settings that the command accepts", async () => {
-    const { durable } = parse(settings);
+  test.each([settings, postgres])("has settings that the command accepts", async (block) => {
+    const { durable } = parse(block);
     const whole = { ...parse(config), durable };
     const file = await createFolder({ "sandgate.yaml": JSON.stringify(whole) });
     vi.stubEnv("AGENT_TOKEN", ANN).stubEnv("ANN_TOKEN", `${ANN}-too`);

@@ -130,7 +130,7 @@ describe.skipIf(NO_POSTGRES !== undefined)("A backend on PostgreSQL", () => {
   test.each([
     [{ url: "https://user:secret@example.test" }, "the URL of PostgreSQL must begin with postgres://"],
     [{ url: "postgres://localhost", schema: 'a"; DROP' }, /^the schema of PostgreSQL must have/],
-    [{ url: "postgres://localhost", leaseMs: 10 }, /^leaseMs must be/],
+    [{ url: "postgres://localhost", leaseMs: 10 }, /^the lease of PostgreSQL must be/],
   ])("refuses invalid options, and shows no password", async (options, message) => {
     await expect(PostgresBackend.open(options)).rejects.toThrow(message);
   });
