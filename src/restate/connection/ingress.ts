@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
-import { describeThrown } from "../../base/thrown.ts";
+import { describeThrown, SandgateError } from "../../base/thrown.ts";
 import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
-import { RestateError, RestateHandlerError, TOO_LONG } from "./restate-error.ts";
 
 const NAMES: OptionNames<IngressOptions> = { urls: true, retryMs: true };
 
@@ -241,5 +240,35 @@ function problemOf(text: string): string | undefined {
     return typeof message === "string" ? message : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Thrown if Restate cannot be reached, refuses a request, or has other code registered under the name of a Sandgate service. */
+export class RestateError extends SandgateError {
+  override readonly name = "RestateError";
+  override readonly code = "restate_failed";
+  /** Whether the request may have been accepted anyway, so that only the same idempotency key may be tried again. */
+  readonly mayHaveBegun: boolean;
+
+  constructor(
+    message: string,
+    { mayHaveBegun = false, cause }: { mayHaveBegun?: boolean; cause?: unknown } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.mayHaveBegun = mayHaveBegun;
+  }
+}
+
+/** Status of the error of a request that is longer than Restate takes. */
+export const TOO_LONG = 413;
+
+/** Thrown if a handler ended with an error that is not tried again. */
+export class RestateHandlerError extends RestateError {
+  /** The status with which the handler ended. */
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeThrown } from "../../base/thrown.ts";
-import { RestateError } from "./restate-error.ts";
+import { RestateError } from "./ingress.ts";
 
 /** What a worker registers. */
 export interface Registration {

@@ -21,7 +21,7 @@ import {
   type SessionRecord,
   type SessionStore,
 } from "../../sessions/store/store.ts";
-import { RestateHandlerError } from "../connection/restate-error.ts";
+import { RestateHandlerError } from "../connection/ingress.ts";
 import { TOO_MANY } from "../objects/handlers.ts";
 import {
   approvalsObject,

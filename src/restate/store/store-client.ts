@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { Ingress } from "../connection/ingress.ts";
-import { RestateError, RestateHandlerError, TOO_LONG } from "../connection/restate-error.ts";
+import { RestateError, RestateHandlerError, TOO_LONG } from "../connection/ingress.ts";
 import { type Operation, type OperationResult, REFUSED, SEVERAL, TOO_MANY } from "../objects/handlers.ts";
 import { canBeInKey, type ObjectAddress } from "../objects/object-keys.ts";
 

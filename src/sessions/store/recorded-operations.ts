@@ -1,6 +1,7 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Key } from "../../record/backend.ts";
-import type { Operation, Transaction } from "../../record/operations.ts";
+import { inOrder, type Operation, type Operations, type Transaction } from "../../record/operations.ts";
 import {
   type ConfirmationRecord,
   confirmationInForce,
@@ -10,7 +11,15 @@ import {
 } from "../confirmations/confirmation.ts";
 import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import { MAX_FORGOTTEN_TURNS, type MessageRecord, type SessionRecord } from "./store.ts";
+import {
+  compareEnds,
+  type LedgerRecord,
+  type LedgerState,
+  type LedgerTable,
+  MAX_FORGOTTEN_TURNS,
+  type MessageRecord,
+  type SessionRecord,
+} from "./store.ts";
 
 /** Under `call/SESSION/TURN/MESSAGE/CALL`: how far a call has come; nested ones only if they were counted. */
 export interface CallState {
@@ -252,4 +261,48 @@ export function isListedIfResolved({ callId, parent }: Inquiry, states: readonly
     (caller) =>
       caller.isClaimed === true && caller.isEnded !== true && callId.startsWith(`${caller.callId}/`),
   );
+}
+
+/** The table and owner of ledgers: batches that concern them are applied one after the other. */
+const LEDGER = ["ledger", "all"] as const;
+const MISSING: Key = ["missing", "all"];
+
+/** Stores the calls of ledgers over a backend. */
+export class RecordedLedgerTable implements LedgerTable {
+  readonly #operations: Operations;
+
+  constructor(operations: Operations) {
+    this.#operations = operations;
+  }
+
+  putEntry(entry: LedgerRecord): MaybePromise<void> {
+    return this.#operations.apply({ key: [...LEDGER, entry.id], value: entry });
+  }
+
+  removeEntry(id: string): MaybePromise<void> {
+    return this.#operations.apply({ key: [...LEDGER, id], remove: true });
+  }
+
+  dropEntry(id: string, endedAt: number): MaybePromise<void> {
+    return this.#operations.writeInOrder("ledger", function* (transaction) {
+      transaction.remove([...LEDGER, id]);
+      const missing = yield* transaction.get<number | null>(MISSING);
+      // It stays unknown (null) if it was.
+      if (missing !== null) transaction.put(MISSING, Math.max(missing ?? 0, endedAt));
+    });
+  }
+
+  resetLedger(missingUntil: number | undefined): MaybePromise<void> {
+    return this.#operations.apply(
+      { below: LEDGER, remove: true },
+      { key: MISSING, value: missingUntil ?? null },
+    );
+  }
+
+  ledgerState(): MaybePromise<LedgerState> {
+    return this.#operations.read([{ below: LEDGER }, { key: MISSING }], (found = [], [missing] = []) => ({
+      entries: [...inOrder<LedgerRecord>(found)].sort(compareEnds),
+      missingUntil: missing === undefined ? 0 : (missing.value ?? undefined),
+    }));
+  }
 }

@@ -6,7 +6,6 @@ import type { Approval, StoredApproval } from "../approvals.ts";
 import type { CallKey, ConfirmationRecord, Inquiry, Resolution } from "../confirmations/confirmation.ts";
 import { SessionStoreError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import { RecordedLedgerTable } from "./recorded-ledger.ts";
 import {
   addInquiry,
   addMessage,
@@ -17,6 +16,7 @@ import {
   forget,
   isListedIfResolved,
   type RecordedExecution,
+  RecordedLedgerTable,
   removeSession,
   removeTurn,
   resolveInquiry,

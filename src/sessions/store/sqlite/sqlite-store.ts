@@ -21,8 +21,7 @@ import {
   type SessionRecord,
   type SessionStore,
 } from "../store.ts";
-import { SqliteLedgerTable } from "./sqlite-ledger-table.ts";
-import { GroupedCommits, type Row, Statements } from "./statements.ts";
+import { GroupedCommits, type Row, SqliteLedgerTable, Statements } from "./statements.ts";
 import { openDatabase } from "./store-file.ts";
 
 const ENDED_CALLER = `SELECT 1 FROM calls WHERE session = ? AND turn = ? AND message IS ?
