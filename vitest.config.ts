@@ -23,6 +23,7 @@ const REST = named([
   "restate/sessions/*",
   "restate/store/{inquiry-awakeables,principals,session-store}",
   // PostgreSQL
+  "cluster/kill/*",
   "record/postgres/*",
   // QEMU
   "docs/tools/microvm",
