@@ -99,6 +99,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [3, "policy diff DIR/narrow.yaml DIR/sandgate.yaml --journal DIR/records"],
     [2, "policy diff DIR/missing.yaml DIR/sandgate.yaml --journal DIR/records"],
   ],
+  "policy learn": [
+    [1, "policy learn --journal DIR/records --out DIR/proposal.yaml"],
+    [2, "policy learn --journal DIR/missing --out DIR/proposal.yaml"],
+  ],
   "policy prove": [
     [0, "policy prove -c DIR/proved.yaml"],
     [1, "policy prove -c DIR/broken.yaml"],
@@ -207,6 +211,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
 
 /** Exit codes that the tests of a command reach with a server, a person or a program. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  "policy learn": ["0"],
   serve: ["0"],
   console: ["0"],
   confirm: ["0"],

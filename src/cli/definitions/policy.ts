@@ -58,9 +58,14 @@ const test = defineCommand({
       ...CONFIG,
       help: "default: sandgate.yaml beside the cases, or in this folder, if only you can write it",
     },
+    policy: {
+      type: "string",
+      value: "FILE",
+      help: "a policy file that decides in place of the config's policy",
+    },
   },
   exitCodes: { 1: "a decision differs from the expected one" },
-  read: ({ config, yes }, { "CASES.yaml": cases }) => ({ cases, config, isApproved: yes }),
+  read: ({ config, policy, yes }, { "CASES.yaml": cases }) => ({ cases, config, policy, isApproved: yes }),
   run: async (options, terminal) =>
     (await import("../commands/policy/test.ts")).testPolicy(options, terminal),
 });
@@ -111,5 +116,40 @@ const prove = defineCommand({
     ),
 });
 
+const learn = defineCommand({
+  name: "policy learn",
+  endsAtOnce: true,
+  summary: "writes a policy that allows what rules and people allowed in recorded sessions",
+  details: [
+    "Evidence are the calls that a rule allowed, or a person after at least 2 seconds, in at least two sessions. The journal must say where arguments came from: see its option 'sources'.",
+  ],
+  arguments: {},
+  options: {
+    journal: {
+      type: "string",
+      short: "j",
+      multiple: true,
+      required: true,
+      value: "DIR|FILE",
+      help: "the directory or a file of a journal",
+    },
+    base: {
+      type: "string",
+      value: "FILE",
+      help: "a policy file: only what its rules allowed is evidence; default: the recorded policies",
+    },
+    out: { type: "string", required: true, value: "FILE", help: "the proposal, which must not exist" },
+    exclude: {
+      type: "string",
+      multiple: true,
+      value: "SESSION",
+      help: "the id of a session that is no evidence",
+    },
+  },
+  exitCodes: { 1: "nothing can be learnt" },
+  read: ({ journal: journals, base, out, exclude }) => ({ journals, base, out, exclude }),
+  run: async (options, terminal) => (await import("../commands/policy/learn.ts")).learn(options, terminal),
+});
+
 /** `sandgate policy …` */
-export const POLICY_COMMANDS: readonly Command[] = [explain, test, diff, prove];
+export const POLICY_COMMANDS: readonly Command[] = [explain, test, diff, prove, learn];

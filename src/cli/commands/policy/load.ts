@@ -15,11 +15,13 @@ import { PinnedServers } from "../mcp/servers.ts";
 /**
  * Loads the policy of a config and its tools, and prints warnings. The tools of MCP servers are those of the lock.
  *
+ * @param policyFile A policy file that replaces the policy of the config. Default: none does.
  * @throws {ConfigError} if the config is invalid.
  */
 export async function loadConfiguredPolicy(
   config: string,
   { stderr }: Terminal,
+  policyFile?: string,
 ): Promise<{ readonly policy: RuntimePolicy; readonly registry: ToolRegistry }> {
   await using servers = new PinnedServers();
   const { policy, problems, registry, source } = await loadConfig(config, servers);
@@ -28,7 +30,11 @@ export async function loadConfiguredPolicy(
   }
   await print(stderr, showProblems(problems));
   if (source.at(["mcp"]) !== undefined) await registerOffers(registry);
-  return { policy, registry };
+  if (policyFile === undefined) return { policy, registry };
+  const { subjects } = registry;
+  const other = readPolicy(await readConfigFile(policyFile), [], subjects);
+  await print(stderr, showProblems(other.warnings));
+  return { policy: other.policy, registry };
 }
 
 /**

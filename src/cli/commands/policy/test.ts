@@ -43,6 +43,8 @@ interface TestOptions {
   readonly config: string | undefined;
   /** Whether a config that was found is used without a question. */
   readonly isApproved: boolean;
+  /** A policy file. Default: the policy of the config. */
+  readonly policy?: string | undefined;
 }
 
 /**
@@ -52,13 +54,13 @@ interface TestOptions {
  * @throws {ConfigError} if the config or the file is invalid.
  */
 export async function testPolicy(
-  { cases: given, config: givenConfig, isApproved }: TestOptions,
+  { cases: given, config: givenConfig, isApproved, policy: givenPolicy }: TestOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   const beside = given === undefined ? CONFIG.value : join(dirname(given), CONFIG.value);
   const config = givenConfig ?? (await findConfig(beside, "loads", isApproved, terminal));
   const file = given ?? join(dirname(config), POLICY_CASES);
-  const { policy, registry } = await loadConfiguredPolicy(config, terminal);
+  const { policy, registry } = await loadConfiguredPolicy(config, terminal, givenPolicy);
   const cases = await loadCases(file, registry, policy.trackedFields);
   const differences: ConfigProblem[] = [];
   let different = 0;
