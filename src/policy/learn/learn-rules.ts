@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import type { ToolField } from "../call-history.ts";
 import { escapeName } from "../match/name-pattern.ts";
 import type { AllowRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
-import type { LearnedCondition } from "./argument-evidence.ts";
+import type { LearnedCondition } from "./evidence.ts";
 import { type AllowedCall, type Evidence, groupKey, leavesOf, Support } from "./evidence.ts";
 
 /** A rule has evidence from at least so many sessions. */
