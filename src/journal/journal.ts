@@ -28,7 +28,7 @@ import {
 import type { ChainHead, RecordParts } from "./line/entry.ts";
 import { eventParts, kernelChangeParts } from "./line/event-parts.ts";
 import { type CheckedOptions, checkOptions, type JournalNotice, type JournalOptions } from "./options.ts";
-import { findCalls } from "./read/find-calls.ts";
+import { findCalls } from "./read/read-journal.ts";
 import { RecordedInputs } from "./recorded-inputs.ts";
 import { SessionKeys } from "./session-keys.ts";
 import { journalFile, journalFiles } from "./storage/file-names.ts";

@@ -1,5 +1,5 @@
 import type { CallIndex, Fineness } from "./call-index.ts";
-import { addCounters, type Counters, type CountKind, OTHERS, partsOf, quantile } from "./counters.ts";
+import { addCounters, type Counters, type CountKind, OTHERS, partsOf, quantile } from "./call-index.ts";
 
 /** A range of time that ends now. */
 export type OverviewRange = "hour" | "day" | "week" | "month";

@@ -12,8 +12,8 @@ import {
   listStrays,
 } from "../storage/file-names.ts";
 import { LineReader, readWhole } from "../storage/line-reader.ts";
-import { type Break, beginsFile, type ChainStart, readChain } from "./chain-check.ts";
 import type { CheckpointCheck } from "./checkpoint-check.ts";
+import { type Break, beginsFile, type ChainStart, readChain } from "./checkpoint-check.ts";
 import type { JournalContradiction, JournalReport } from "./report.ts";
 
 interface ReadLine {

@@ -5,8 +5,7 @@ import { namesIn } from "../line/call-parts.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
 import type { JournalFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
-import { readChain } from "./chain-check.ts";
-import { CheckpointCheck } from "./checkpoint-check.ts";
+import { CheckpointCheck, readChain } from "./checkpoint-check.ts";
 import type { JournalReport } from "./report.ts";
 import { type FoundFiles, findFiles, verifyChain } from "./verify-chain.ts";
 

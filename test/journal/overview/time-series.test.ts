@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { TimeSeries } from "../../../src/journal/overview/call-index.ts";
-import { OTHERS } from "../../../src/journal/overview/counters.ts";
+import { OTHERS, TimeSeries } from "../../../src/journal/overview/call-index.ts";
 
 const everybody = (): boolean => true;
 
