@@ -23,7 +23,7 @@ const REST = named([
   "restate/sessions/*",
   "restate/store/{inquiry-awakeables,principals,session-store}",
   // PostgreSQL
-  "cluster/kill/*",
+  "cluster/{kill,postgres}/*",
   "record/postgres/*",
   // QEMU
   "docs/tools/microvm",
