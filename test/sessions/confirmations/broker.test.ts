@@ -2,6 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { RecordedListOfOpen } from "../../../src/cluster/recorded-messages.ts";
+import type { Backend } from "../../../src/record/backend.ts";
+import { MemoryBackend } from "../../../src/record/memory-backend.ts";
+import { PostgresBackend } from "../../../src/record/postgres-backend.ts";
 import { OpenConfirmationList } from "../../../src/restate/sessions/open-confirmations.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import type { NewConfirmation } from "../../../src/sessions/confirmations/confirmation.ts";
@@ -12,8 +16,10 @@ import type {
 import { LocalConfirmations } from "../../../src/sessions/confirmations/local-confirmations.ts";
 import { SharedConfirmations } from "../../../src/sessions/confirmations/shared-confirmations.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import { RecordedSessionStore } from "../../../src/sessions/store/recorded-store.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
+import { NO_POSTGRES, type PostgresServer, startPostgres } from "../../record/postgres-server.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 import { IS_REST, targetsOfTier } from "../../tier.ts";
 import { INQUIRY, MESSAGE, SESSION } from "../store/records.ts";
@@ -33,10 +39,27 @@ async function withSession<Store extends SessionStore>(store: Store): Promise<St
 const folder = mkdtempSync(join(tmpdir(), "sandgate-broker-"));
 let count = 0;
 let restate: Promise<RestateStores> | undefined;
+let postgres: Promise<PostgresServer> | undefined;
 afterAll(async () => {
+  await (await postgres)?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
   await (await restate)?.[Symbol.asyncDispose]();
 });
+
+async function openShared(
+  backend: Backend,
+  options: { readonly timeoutMs: number },
+): Promise<ConfirmationBroker> {
+  const store = await withSession(new RecordedSessionStore(backend));
+  const list = new RecordedListOfOpen(store.operations);
+  return new SharedConfirmations({
+    now: Date.now,
+    store,
+    list,
+    checkArguments: async () => "no",
+    ...options,
+  });
+}
 
 const TARGETS: readonly BrokerTarget[] = [
   {
@@ -51,6 +74,18 @@ const TARGETS: readonly BrokerTarget[] = [
         store: await withSession(new SqliteSessionStore(join(folder, `${count++}.db`))),
         ...options,
       }),
+  },
+  {
+    name: "over entries in memory",
+    open: (options) => openShared(new MemoryBackend(), options),
+  },
+  {
+    name: "on PostgreSQL",
+    open: async (options) => {
+      postgres ??= startPostgres();
+      const { url, newSchema } = await postgres;
+      return openShared(await PostgresBackend.open({ url, schema: newSchema() }), options);
+    },
   },
   {
     name: "on Restate",
@@ -89,7 +124,10 @@ async function ask(broker: ConfirmationBroker, question: NewConfirmation = QUEST
   return { id, answer };
 }
 
-const targets = targetsOfTier(TARGETS, ({ name }) => name === "on Restate");
+const targets = targetsOfTier(
+  TARGETS,
+  ({ name }) => name === "on Restate" || name === "on PostgreSQL",
+).filter(({ name }) => name !== "on PostgreSQL" || NO_POSTGRES === undefined);
 
 describe.each(targets)("A broker of inquiries $name", ({ open }) => {
   const opened = async (timeoutMs = 60_000): Promise<ConfirmationBroker> => {
