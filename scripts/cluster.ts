@@ -17,6 +17,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { NO_POSTGRES } from "../test/record/postgres-server.ts";
 import { startCluster } from "../test/restate/cluster/cluster.ts";
 import { runCluster } from "../test/restate/cluster/run.ts";
 import { killAtEachPoint } from "../test/restate/kill-points/each-point.ts";
@@ -52,6 +53,7 @@ const seconds = Number(options.seconds ?? (isLong ? 180 : 20));
 const servers = Number(options.servers ?? (isControl ? 1 : 3));
 const nodes = Number(options.nodes ?? (isControl || isPostgres ? 0 : 3));
 
+if (isPostgres && NO_POSTGRES !== undefined) process.exit(0);
 if (!existsSync(MAIN)) throw new Error("there is no dist/cli/main.js: run `npm run build` first");
 await using cluster = await startCluster({ nodes, postgres: isPostgres, servers, main: MAIN });
 const run = await runCluster({
