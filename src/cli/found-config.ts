@@ -21,6 +21,9 @@ const RUNS: Readonly<Record<string, string>> = {
   notify: "notifications",
 };
 
+/** What has it send requests, once a command makes calls. */
+const SENDS: Readonly<Record<string, string>> = { remote: "requests", otlp: "telemetry" };
+
 /** Schemas of arguments, in which such keys are names of arguments. */
 const SCHEMAS: readonly string[] = ["inputSchema", "outputSchema"];
 
@@ -88,7 +91,7 @@ function collect(value: JsonValue, use: ConfigUse, runs: Set<string>): void {
   for (const [key, member = null] of Object.entries(value)) {
     if (SCHEMAS.includes(key)) continue;
     if (Object.hasOwn(RUNS, key)) runs.add(RUNS[key] as string);
-    else if (key === "remote" && use === "calls") runs.add("requests");
+    else if (use === "calls" && Object.hasOwn(SENDS, key)) runs.add(SENDS[key] as string);
     collect(member, use, runs);
   }
 }

@@ -15,6 +15,7 @@ import { beginning } from "../base/text.ts";
 import { readTraceParent, type TraceHeaders } from "../base/trace-headers.ts";
 import type { CallTrace, CallTracer, TracedCall, TracedDecision, TracedEnd } from "../engine/call/events.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
+import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { LimitName } from "../policy/grant/limits.ts";
 import type { Redaction } from "../redaction/redaction.ts";
@@ -128,11 +129,16 @@ class CallSpan implements CallTrace {
   #setExecution(execution: ToolExecution): void {
     const { recordsArguments, recordsResults } = this.#instruments;
     setResult(this.#span, execution);
-    if (recordsArguments) {
+    if (recordsArguments === "digest")
+      this.#span.setAttribute("sandgate.arguments.digest", digestOf(execution.arguments));
+    else if (recordsArguments === true) {
       const shown = contentValue(execution.arguments, this.#redaction);
       this.#span.setAttribute(names.TOOL_CALL_ARGUMENTS, shown);
     }
-    if (recordsResults && execution.success) {
+    if (!execution.success) return;
+    if (recordsResults === "digest")
+      this.#span.setAttribute("sandgate.result.digest", digestOf(execution.output));
+    else if (recordsResults === true) {
       this.#span.setAttribute(names.TOOL_CALL_RESULT, contentValue(execution.output, this.#redaction));
     }
   }
@@ -224,6 +230,10 @@ function contentValue(value: JsonValue, redaction: Redaction): AnyValue {
   const text = JSON.stringify(shown);
   if (text.length > MAX_CONTENT_LENGTH) return `${beginning(text, MAX_CONTENT_LENGTH)}…`;
   return HAS_LOGS || typeof shown === "string" ? (shown as AnyValue) : text;
+}
+
+function digestOf(value: JsonValue): string {
+  return new CanonicalJson(value).digest;
 }
 
 /** Sets the attributes of a policy's decision on the call. */

@@ -43,10 +43,10 @@ export interface TelemetryOptions {
   readonly meter?: Meter;
   /** Writes exceptions as log records. If it is not enabled, they are events of the span. Default: as with `tracer`; with version 1.9 of the API, none. */
   readonly logger?: ExceptionLogger;
-  /** Whether spans have the arguments of calls, redacted. Default: `false`. */
-  readonly recordArguments?: boolean;
-  /** Whether spans have the outputs of successful calls, redacted. Default: `false`. */
-  readonly recordResults?: boolean;
+  /** Whether spans have the arguments of calls, redacted, or the SHA-256 digest of their canonical JSON. Default: `false`. */
+  readonly recordArguments?: boolean | "digest";
+  /** Whether spans have the outputs of successful calls, redacted, or the SHA-256 digest of their canonical JSON. Default: `false`. */
+  readonly recordResults?: boolean | "digest";
   /** Redacts calls whose context has no `redaction`. Default: `new Redaction()`. */
   readonly redaction?: Redaction;
 }
@@ -56,8 +56,8 @@ export interface Instruments {
   readonly tracer: Tracer;
   readonly duration: Histogram;
   readonly logger: ExceptionLogger | undefined;
-  readonly recordsArguments: boolean;
-  readonly recordsResults: boolean;
+  readonly recordsArguments: boolean | "digest";
+  readonly recordsResults: boolean | "digest";
   readonly redaction: Redaction;
 }
 
@@ -73,8 +73,8 @@ export function openInstruments(options: TelemetryOptions): Instruments {
       advice: { explicitBucketBoundaries: [...DURATION_BUCKETS] },
     }),
     logger: options.logger ?? (HAS_LOGS ? api.logs.getLogger(SCOPE) : undefined),
-    recordsArguments: options.recordArguments === true,
-    recordsResults: options.recordResults === true,
+    recordsArguments: options.recordArguments ?? false,
+    recordsResults: options.recordResults ?? false,
     redaction: options.redaction ?? new Redaction(),
   };
 }

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 
@@ -64,10 +64,13 @@ export interface ReceivedPoint {
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = [];
   readonly points: ReceivedPoint[] = [];
+  /** The headers of each request. */
+  readonly headers: IncomingHttpHeaders[] = [];
   readonly #server: Server;
 
   private constructor() {
     this.#server = createServer((request, response) => {
+      this.headers.push(request.headers);
       const chunks: Buffer[] = [];
       request.on("data", (chunk: Buffer) => chunks.push(chunk));
       request.on("end", () => {

@@ -20,6 +20,7 @@ import { joinShown, ShownText, shown, toPrintableJson } from "../../rendering/sh
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openLog } from "../config/load-log.ts";
+import { openConfiguredTelemetry } from "../config/load-telemetry.ts";
 import { UsageError } from "../errors.ts";
 import {
   EXIT_INTERRUPTED,
@@ -132,10 +133,16 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     events.on(logCalls(log));
     servers.listen((notice) => log.write(mcpEntry(notice)));
   }
+  await using telemetry = await openConfiguredTelemetry(loaded.telemetry, {
+    redaction: options.redaction,
+    onProblem: (message) => log.write({ level: "warn", event: "telemetry.problem", fields: { message } }),
+    continues: true,
+  });
   const { toAlias: toolAlias } = input.protocol;
   const sessionId = randomUUID();
   const context = {
     ...options,
+    ...telemetry.traced,
     registry,
     policy,
     sandboxes,

@@ -17,6 +17,7 @@ import { MCP_SHAPE } from "../config/load-mcp.ts";
 import { CEDAR_SHAPE } from "../config/load-policy.ts";
 import { SANDBOXES_SHAPE } from "../config/load-sandboxes.ts";
 import { CONFIRMATIONS_SHAPE, SESSIONS_SHAPE } from "../config/load-sessions.ts";
+import { TELEMETRY_SHAPE } from "../config/load-telemetry.ts";
 import { DURABLE_SHAPE } from "../config/server/load-durable.ts";
 import { SERVER_SHAPE } from "../config/server/server-entry.ts";
 import { TOOL_SHAPE } from "../config/tools/tool-entry.ts";
@@ -32,6 +33,7 @@ const PARTS: Readonly<Record<string, JsonObject>> = {
   unhandledErrors: UNHANDLED_ERRORS_SHAPE.schema,
   resultBudget: RESULT_BUDGET_SHAPE.schema,
   log: LOG_SHAPE.schema,
+  telemetry: TELEMETRY_SHAPE.schema,
   sandboxes: SANDBOXES_SHAPE.schema,
   server: SERVER_SHAPE.schema,
   journal: JOURNAL_SHAPE.schema,

@@ -11,6 +11,7 @@ import type { AgentLogLine } from "../../supervisor/agent-log.ts";
 import { openSupervisor, type Supervisor } from "../../supervisor/supervisor.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { openLog } from "../config/load-log.ts";
+import { openConfiguredTelemetry } from "../config/load-telemetry.ts";
 import { UsageError } from "../errors.ts";
 import { EXIT_TOOL_FAILED, print, type Terminal } from "../terminal.ts";
 import { ConfiguredServers } from "./mcp/servers.ts";
@@ -54,9 +55,15 @@ export async function supervise(command: SuperviseCommand, terminal: Terminal): 
       fields: { message },
     }),
   );
+  await using telemetry = await openConfiguredTelemetry(config.telemetry, {
+    redaction: context.redaction,
+    onProblem: (message) => log.write({ level: "warn", event: "telemetry.problem", fields: { message } }),
+    continues: true,
+  });
   await using sandboxes = await openSandboxes(sandboxOptions);
   sandboxes.ensureExit();
-  await using supervisor = openFor(config, { kernel, sandboxes, journal, terminal });
+  const traced = { ...config, context: { ...context, ...telemetry.traced } };
+  await using supervisor = openFor(traced, { kernel, sandboxes, journal, terminal });
   if (command.isUnconfined)
     await print(
       terminal.stderr,

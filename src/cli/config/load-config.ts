@@ -17,6 +17,7 @@ import type { ImportTools } from "./load-mcp.ts";
 import { loadNotify } from "./load-notify.ts";
 import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
+import { loadTelemetry, type TelemetrySettings } from "./load-telemetry.ts";
 import { type DurableConfig, loadDurable } from "./server/load-durable.ts";
 
 /** The file beside a config with the cases of `sandgate policy test`. */
@@ -64,6 +65,10 @@ export const CONFIG_SHAPE: CompiledShape = compileShape({
     ),
     resultBudget: described({}, "How much of a result the model reads."),
     log: described({}, "The operator's log: see docs/operations.md."),
+    telemetry: described(
+      {},
+      "Sends spans and metrics of calls over OTLP: see docs/telemetry.md#in-the-config. Default: nothing is sent.",
+    ),
     sandboxes: described({}, "The sandboxes: threads, caches, stores, and credentials for executors."),
     server: described({}, "What `sandgate serve` needs: see docs/remote-protocol.md#in-the-config."),
     journal: described(
@@ -104,6 +109,8 @@ export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
   readonly durable: DurableConfig | undefined;
   readonly context: ContextOptions;
   readonly log: LogSettings;
+  /** `undefined` if the config has none, or it has errors. */
+  readonly telemetry: TelemetrySettings | undefined;
   /** The agents without errors. */
   readonly agents: ConfiguredAgents;
   /** `undefined` if the config has none, or it has errors. */
@@ -143,6 +150,7 @@ export async function loadConfig(
     problems.push(source.problem([], "policy is missing: only sandgate supervise does without one"));
   const context = loadContext(source, problems);
   const log = loadLog(source, problems);
+  const telemetry = await loadTelemetry(source, problems);
   const agents = loadAgents(source, problems);
   const sessions = loadSessions(source, problems);
   const notify = await loadNotify(source, problems);
@@ -176,6 +184,7 @@ export async function loadConfig(
     agents,
     context,
     log,
+    telemetry,
     sessions: { ...sessions, ...(notify && { notify }) },
     durable,
     journalOptions,

@@ -113,6 +113,7 @@ describe("docs/operations.md", () => {
         "request.refused",
         "handshake.refused",
         "process.warning",
+        "telemetry.problem",
         "log.lost",
       ].sort(),
     );

@@ -22,6 +22,7 @@ const FILES = {
   "tools.lock": '{ "lockVersion": 1, "tools": {}, "servers": {} }\n',
   "agent.token": "a".repeat(64),
   "ann.token": "b".repeat(64),
+  "otlp.key": "c".repeat(64),
 };
 
 /** Warnings about what the config around an example would have: its tools, its folders and the people who are asked. */

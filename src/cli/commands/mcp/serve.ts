@@ -9,6 +9,7 @@ import { openSessions } from "../../../sessions/sessions.ts";
 import { missingLock } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { logWarnings, openLog } from "../../config/load-log.ts";
+import { openConfiguredTelemetry } from "../../config/load-telemetry.ts";
 import { loadServer } from "../../config/server/load-server.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
@@ -47,6 +48,11 @@ export async function serveMcp(
   await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, ({ kind, message }) =>
     log.write({ level: "warn", event: `journal.${kind}`, fields: { message } }),
   );
+  await using telemetry = await openConfiguredTelemetry(loaded.telemetry, {
+    redaction: context.redaction,
+    onProblem: (message) => log.write({ level: "warn", event: "telemetry.problem", fields: { message } }),
+    continues: true,
+  });
   await using sandboxes = await openSandboxes(loaded.sandboxOptions);
   sandboxes.ensureExit();
   const events = new EventStream();
@@ -54,6 +60,7 @@ export async function serveMcp(
   const { confirmations, limits, mode } = loaded.sessions;
   await using sessions = await openSessions({
     ...context,
+    ...telemetry.traced,
     registry,
     policy,
     sandboxes,

@@ -14,6 +14,7 @@ import { loadConfig } from "../../config/load-config.ts";
 import type { ContextOptions } from "../../config/load-context.ts";
 import type { LogSettings } from "../../config/load-log.ts";
 import type { SessionsConfig } from "../../config/load-sessions.ts";
+import type { TelemetrySettings } from "../../config/load-telemetry.ts";
 import type { DurableConfig } from "../../config/server/load-durable.ts";
 import { loadServer, type ServedConfig, type ServerConfig } from "../../config/server/load-server.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
@@ -33,6 +34,7 @@ const FIXED_ENTRIES = [
   "durable",
   "sandboxes",
   "redaction",
+  "telemetry",
   "timeouts",
   "unhandledErrors",
   "resultBudget",
@@ -63,6 +65,7 @@ export interface LoadedConfig {
   readonly shadow: RuntimePolicy | undefined;
   readonly context: Omit<ContextOptions, "resultBudget">;
   readonly log: LogSettings;
+  readonly telemetry: TelemetrySettings | undefined;
   readonly options: ServerConfig["options"];
   readonly dropsNetwork: boolean;
   /** `undefined` unless the config has sessions served. */
@@ -89,7 +92,7 @@ export async function load(
   hasConsole = false,
 ): Promise<LoadedConfig> {
   const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file, servers);
-  const { sandboxOptions, journalOptions, sessions, durable, shadow } = loaded;
+  const { sandboxOptions, journalOptions, sessions, durable, shadow, telemetry } = loaded;
   const warnings = [...problems, ...missingLock(source, loaded.lock)];
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
   if (!hasConsole && before !== undefined) warnings.push(...reloadProblems(source, before.served, served));
@@ -107,7 +110,7 @@ export async function load(
   const { resultBudget, ...ownContext } = context;
   const tools = { registry, policy };
   const budgeted = { ...sessions, ...(resultBudget && { resultBudget }) };
-  const own = { options, dropsNetwork, served, sessions: budgeted, durable, shadow };
+  const own = { options, telemetry, dropsNetwork, served, sessions: budgeted, durable, shadow };
   const fixed = fixedEntries(source);
   return { tools, context: ownContext, log, ...own, sandboxOptions, journalOptions, fixed, warnings };
 }

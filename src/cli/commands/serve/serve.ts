@@ -15,6 +15,7 @@ import type { AdminOptions } from "../../../server/admin.ts";
 import type { SessionMode } from "../../../sessions/modes/mode.ts";
 import type { Sessions } from "../../../sessions/sessions.ts";
 import { logWarnings, openLog } from "../../config/load-log.ts";
+import { openConfiguredTelemetry } from "../../config/load-telemetry.ts";
 import { type DurableConfig, readPostgresOptions } from "../../config/server/load-durable.ts";
 import { UsageError } from "../../errors.ts";
 import { EXIT_OK, type ExitCode, link, print, type Terminal } from "../../terminal.ts";
@@ -147,6 +148,10 @@ export async function serve(
   await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, (notice) =>
     log.write(noticeEntry(notice)),
   );
+  await using telemetry = await openConfiguredTelemetry(loaded.telemetry, {
+    redaction: context.redaction,
+    onProblem: (message) => log.write({ level: "warn", event: "telemetry.problem", fields: { message } }),
+  });
   await using sandboxes = await openSandboxes(loaded.sandboxOptions);
   sandboxes.ensureExit();
   const events = new EventStream();
@@ -154,7 +159,14 @@ export async function serve(
   const onRefusal = (refused: RefusedRequest): void => log.write(refusalEntry(refused));
   const onRefusedHandshake = (refused: RefusedHandshake): void => log.write(handshakeEntry(refused));
   const where = listen ?? options.listen;
-  const dispatching = { ...context, ...tools, ...(journal && { journal }), sandboxes, events };
+  const dispatching = {
+    ...context,
+    ...telemetry.traced,
+    ...tools,
+    ...(journal && { journal }),
+    sandboxes,
+    events,
+  };
   const admin: AdminOptions = {
     policyFile: config,
     onAdmin: (event) => log.write(adminEntry(event)),
