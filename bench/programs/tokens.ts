@@ -8,6 +8,7 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
+import { shortList } from "../../src/mcp/server/tool-search.ts";
 import { describe } from "../../src/programs/catalogue/describe-tools.ts";
 import { registerPrograms } from "../../src/programs/program-tools.ts";
 import { anthropicMessagesProtocol } from "../../src/protocols/providers/anthropic.ts";
@@ -63,12 +64,15 @@ const own = offered(ownRegistry);
 const table: Record<string, Record<string, number>> = {};
 function addCatalogue(name: string, definitions: readonly Definition[]): void {
   const registry = registryOf(definitions);
+  const listed = registry.definitions();
   table[name] = {
     tools: registry.size,
     "direct definitions": offered(registry),
     "program, full": own + countTokens(describe(registry)),
     "program, names": own + countTokens(describe(registry, { style: "names" })),
     "program, search": own,
+    "MCP, list": countTokens(JSON.stringify(listed)),
+    "MCP, search": countTokens(JSON.stringify(shortList(listed, { registry, searchAbove: 0 }))),
   };
 }
 

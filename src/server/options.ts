@@ -128,6 +128,7 @@ const MCP_NAMES: OptionNames<ServedMcp> = {
   approvalUrl: true,
   logs: true,
   lists: true,
+  searchAbove: true,
   onProblem: true,
   oauth: true,
 };

@@ -70,9 +70,17 @@ export async function callDirectly(
   return write(request, call.message, ended);
 }
 
-function exchangeParts({ sdk, runs, pending }: ServerParts, session: Session): ExchangeParts {
+function exchangeParts({ sdk, runs, pending, options }: ServerParts, session: Session): ExchangeParts {
   const capabilities = (context: ServerContext) => declared(sdk, context);
-  return { sdk, runs, pending, isModern: true, listsAll: true, session: async () => session, capabilities };
+  return {
+    sdk,
+    runs,
+    pending,
+    isModern: true,
+    listsAll: options.lists === "all",
+    session: async () => session,
+    capabilities,
+  };
 }
 
 /** The part of the SDK's context that a call uses on this wire if it wants no notifications. */

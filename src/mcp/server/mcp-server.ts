@@ -263,11 +263,14 @@ export class McpServer implements AsyncDisposable {
 /**
  * Opens a server of MCP over sessions: what a client calls goes through their whole pipeline. See `docs/mcp-server.md`.
  *
- * @throws {TypeError} as a rejection, if the package `@modelcontextprotocol/server` is not installed, and
+ * @throws {TypeError} as a rejection, if an option is invalid or the package `@modelcontextprotocol/server` is not installed, and
  *   `DuplicateToolError` if the registry has other tools with the names of those that it adds.
  */
 export async function openMcpServer(options: McpServerOptions): Promise<McpServer> {
   refuseUnknown(options, MCP_SERVER_NAMES, "openMcpServer");
+  const { searchAbove = 0 } = options;
+  if (!Number.isInteger(searchAbove) || searchAbove < 0)
+    throw new TypeError("searchAbove of openMcpServer must be a whole number of tools, 0 or more");
   const sdk = await loadSdk();
   const { info = { name: "sandgate", version: "0.1.0" } } = options;
   await new ClientSessions(options).closeLeft();

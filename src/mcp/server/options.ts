@@ -44,6 +44,12 @@ export interface McpServerOptions extends McpOffers {
    * let some call of the client run. `all`: also what is denied to it in any case. Default: `"allowed"`.
    */
   readonly lists?: "allowed" | "all";
+  /**
+   * Above how many tools a client's list has `search_tools`, `describe_tools` and `call_tool` in their place, and `run_program` if
+   * there is one: 0 for always. A call through `call_tool` is one of the tool itself, for policy, confirmation and journal. Default:
+   * lists have all tools.
+   */
+  readonly searchAbove?: number;
   /** The workspace, the mode and the tools of a client's session. Default: those of `Sessions.open`. */
   readonly session?: (principal: Principal | undefined) => Omit<OpenSessionOptions, "id" | "principal">;
   /**
@@ -74,6 +80,7 @@ export const MCP_SERVER_NAMES: OptionNames<McpServerOptions> = {
   approvalUrl: true,
   logs: true,
   lists: true,
+  searchAbove: true,
   session: true,
   onProblem: true,
 };

@@ -13,6 +13,7 @@ import { type ExchangeParts, exchange } from "./exchange.ts";
 import { OFFER_TOOLS, pageOf } from "./find-offer.ts";
 import type { McpServerOptions } from "./options.ts";
 import { passedMeta, toolResult, wireOutputSchema } from "./tool-result.ts";
+import { type SearchOptions, searched, shortList } from "./tool-search.ts";
 
 /** A tool in `tools/list`. */
 interface WireTool extends JsonObject {
@@ -26,6 +27,9 @@ interface ToolListing {
   /** Whether the list has tools that the client can never call, too. */
   readonly listsAll: boolean;
 }
+
+/** The part of the options of a server that concerns calls. */
+type CallOptions = Pick<McpServerOptions, "approvalUrl"> & SearchOptions;
 
 /** What the client asks of a tool. */
 export interface ToolRequest {
@@ -44,13 +48,13 @@ export type EndOfCall = PromiseSettledResult<JsonObject>;
 export function addTools(
   server: SdkServer,
   parts: ExchangeParts,
-  options: Pick<McpServerOptions, "approvalUrl">,
+  options: CallOptions,
   ended?: EndOfCall,
 ): void {
   const { sdk } = parts;
   server.setRequestHandler("tools/list", async ({ params }) => {
-    const listed = listedTools(await parts.session(), parts);
-    const { items: tools, next } = pageOf(sdk, listed, params?.cursor, ({ name }) => name);
+    const listed = shortList(listedTools(await parts.session(), parts), options);
+    const { items: tools, next } = pageOf(sdk, listed, params?.cursor, ({ name }) => String(name));
     return { tools, ...next } as unknown as ListToolsResult;
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
@@ -68,15 +72,20 @@ export function addTools(
  */
 export async function callTool(
   parts: ExchangeParts,
-  { approvalUrl }: Pick<McpServerOptions, "approvalUrl">,
-  { name, arguments: given = {} }: ToolRequest,
+  options: CallOptions,
+  request: ToolRequest,
   context: ServerContext,
 ): Promise<JsonObject> {
   const { sdk, isModern } = parts;
+  const { approvalUrl } = options;
   const hint = approvalUrl && `A person can confirm it at ${approvalUrl} while the call waits: call again.`;
   const session = await parts.session();
+  const wanted = { name: request.name, arguments: (request.arguments ?? {}) as JsonValue };
+  const found = searched(wanted, session, options, (each) => isListed(session, each, parts));
+  if ("result" in found) return found.result;
+  const { name, arguments: given } = found.asked;
   const tool = session.registry.has(name) ? session.registry.get(name) : undefined;
-  const args = tool?.freeform === true ? textOf(given as JsonValue) : (given as JsonValue);
+  const args = tool?.freeform === true ? textOf(given) : given;
   const result = await exchange(parts, { tool: name, arguments: args }, context);
   if ("requestState" in result) {
     return sdk.inputRequired(result as Parameters<typeof sdk.inputRequired>[0]) as unknown as JsonObject;
@@ -97,11 +106,12 @@ function textOf(given: JsonValue): JsonValue {
 }
 
 /** The tools that a session can see and whose definitions are approved, as MCP lists them, in order of registration. */
-export function listedTools(session: Session, { isModern, listsAll }: ToolListing): readonly WireTool[] {
+export function listedTools(session: Session, listing: ToolListing): readonly WireTool[] {
+  const { isModern } = listing;
   const { registry } = session;
   return registry
     .definitions()
-    .filter(({ name }) => !OFFER_TOOLS.has(name) && (listsAll || session.mayCall(name)))
+    .filter(({ name }) => isListed(session, name, listing))
     .map((definition) => {
       const tool = registry.get(definition.name);
       const outputSchema = outputSchemaOf(tool);
@@ -116,6 +126,11 @@ export function listedTools(session: Session, { isModern, listsAll }: ToolListin
         ...membersOf(listedBy(tool)),
       };
     });
+}
+
+/** Whether the list of a client has a tool. */
+function isListed(session: Session, name: string, { listsAll }: Pick<ToolListing, "listsAll">): boolean {
+  return !OFFER_TOOLS.has(name) && (listsAll || session.mayCall(name));
 }
 
 /** MCP wants the arguments to be an object, and the schema to say so. Everything that a call has to be stays required. */

@@ -53,13 +53,17 @@ export const MCP: JsonObject = mapOf({
     { enum: ["allowed", "all"] },
     "What lists of tools, resources and prompts have: only that of which some call of the client could be allowed, or everything. Default: `allowed`.",
   ),
+  searchAbove: described(
+    { type: "integer", minimum: 0 },
+    "Above how many tools a list has `search_tools`, `describe_tools` and `call_tool` in their place. Default: lists have all tools.",
+  ),
   oauth: described(OAUTH, "Accepts access tokens of an authorization server. Default: none are accepted."),
 });
 
 /** The `server.mcp` of a config: how MCP is served, at `/mcp` and by `sandgate mcp serve`. */
 export type McpEntry = Pick<
   ServedMcp,
-  "confirm" | "approvalUrl" | "instructions" | "lists" | "logs" | "oauth"
+  "confirm" | "approvalUrl" | "instructions" | "lists" | "logs" | "oauth" | "searchAbove"
 >;
 
 /** Returns how MCP is served; `undefined` if the config does not say. */

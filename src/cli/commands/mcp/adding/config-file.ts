@@ -59,14 +59,16 @@ server:
 `;
 
 const AT_CLIENT = `  # The person at the client confirms calls, and so can an agent that controls its client: destructive tools are denied.
-  mcp: { confirm: elicitation }
+  # Above 40 tools, a client's list has tools that search and call them: see docs/mcp-server.md.
+  mcp: { confirm: elicitation, searchAbove: 40 }
 `;
 
 const AT_CONSOLE = `  # Calls are confirmed on the page of the console, with the approver's token.
   listen: 127.0.0.1:7420
   sessions: true
   console: true
-  mcp: { approvalUrl: http://127.0.0.1:7420/console/ }
+  # Above 40 tools, a client's list has tools that search and call them: see docs/mcp-server.md.
+  mcp: { approvalUrl: http://127.0.0.1:7420/console/, searchAbove: 40 }
   credentials: []
 `;
 
