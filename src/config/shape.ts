@@ -4,25 +4,26 @@ import { loadAjv } from "../base/load-ajv.ts";
 import { suggest } from "../base/unknown-names.ts";
 import { canonicalText } from "../json/canonical.ts";
 import { unescapePointer } from "../json/pointer.ts";
+import { boolean, type Flat, list, string, type Shape as Typed, type TypeOf, typed } from "../json/shape.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 
 /** The schema of a text that is not empty. */
-export const TEXT: JsonObject = Object.freeze({ type: "string", minLength: 1 });
+export const TEXT: Typed<string> = Object.freeze(string({ minLength: 1 }));
 
 /** The schema of `true` or `false`. */
-export const FLAG: JsonObject = Object.freeze({ type: "boolean" });
+export const FLAG: Typed<boolean> = Object.freeze(boolean());
 
 /** The schema of a list of texts that are not empty. */
-export const TEXTS: JsonObject = Object.freeze({ type: "array", items: TEXT });
+export const TEXTS: Typed<readonly string[]> = Object.freeze(list(TEXT));
 
 /** The schema of a duration with its unit, or in milliseconds. Its form is checked when it is parsed. */
-export const DURATION: JsonObject = Object.freeze({ type: ["string", "number"], title: "duration" });
+export const DURATION: Typed<string | number> = typed({ type: ["string", "number"], title: "duration" });
 
 /** The schema of a size with its unit, or in bytes. Its form is checked when it is parsed. */
-export const SIZE: JsonObject = Object.freeze({ type: ["string", "number"], title: "size" });
+export const SIZE: Typed<string | number> = typed({ type: ["string", "number"], title: "size" });
 
 /** The schema of the path of a file or directory, relative to the file that has it. */
-export const PATH: JsonObject = Object.freeze({ ...TEXT, title: "path" });
+export const PATH: Typed<string> = typed({ ...TEXT, title: "path" });
 
 /** A mismatch between a value and its shape. */
 export interface Flaw {
@@ -56,18 +57,31 @@ export function compileShape(schema: JsonObject): CompiledShape {
   return Object.assign(check, { schema });
 }
 
+/** The type of a value: `unknown` if its schema does not say one. */
+type Known<Schema> = [TypeOf<Schema>] extends [never] ? unknown : TypeOf<Schema>;
+
+/** The type of a map. */
+type MapOf<Properties, Required extends keyof Properties> = Flat<
+  { readonly [Key in Required]: Known<Properties[Key]> } & {
+    readonly [Key in Exclude<keyof Properties, Required>]?: Known<Properties[Key]>;
+  }
+>;
+
 /**
- * The schema of a map that has only these keys.
+ * The schema of a map that has only these keys. Its type is `TypeOf<typeof SCHEMA>`: an option is written once.
  *
  * @param formerKeys What to write in place of keys that the map had before. Default: there were none.
  */
-export function mapOf(
-  properties: JsonObject,
-  required: readonly string[] = [],
+export function mapOf<
+  const Properties extends JsonObject,
+  Required extends keyof Properties & string = never,
+>(
+  properties: Properties,
+  required: readonly Required[] = [],
   formerKeys?: Readonly<Record<string, string>>,
-): JsonObject {
+): Typed<MapOf<Properties, Required>> {
   const schema: JsonObject = { type: "object", properties, required, additionalProperties: false };
-  return formerKeys === undefined ? schema : { ...schema, formerKeys };
+  return typed(formerKeys === undefined ? schema : { ...schema, formerKeys });
 }
 
 /** The keyword `then`, to spread beside an `if`. (A module with an export of that name would be a thenable.) */
@@ -235,6 +249,6 @@ function typeOf(value: unknown): string {
  * the value may be absent, unless nothing takes its place. A `title` of the schema names the kind of value in the
  * documentation.
  */
-export function described(schema: JsonObject, description: string): JsonObject {
+export function described<Schema extends JsonObject>(schema: Schema, description: string): Schema {
   return { ...schema, description };
 }

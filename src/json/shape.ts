@@ -28,7 +28,7 @@ type OptionalKey<Of extends Members> = {
 }[keyof Of];
 
 /** One object instead of an intersection, which is what editors and errors of the compiler show. */
-type Flat<Of> = { [Key in keyof Of]: Of[Key] };
+export type Flat<Of> = { [Key in keyof Of]: Of[Key] };
 
 /** The type of an object with these members. */
 export type ObjectOf<Of extends Members> = Flat<
@@ -165,7 +165,7 @@ export function described<Type>(of: Shape<Type>, description: string): Shape<Typ
 }
 
 /** A shape whose values have a narrower type than a schema can say. */
-export function typed<Type>(of: Shape<unknown>): Shape<Type> {
+export function typed<Type>(of: JsonObject): Shape<Type> {
   return of as Shape<Type>;
 }
 

@@ -1,71 +1,65 @@
 import { guardFiles } from "../../base/guarded-files.ts";
 import { parseSize, SIZE_FORM } from "../../base/units.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, described, mapOf, PATH, SIZE } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, SIZE } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions, type JournalPeers } from "../../journal/options.ts";
 import { journalFiles } from "../../journal/storage/file-names.ts";
+import { type TypeOf, typed } from "../../json/shape.ts";
 import { absolutePathBeside, guardCommand } from "./guard-code.ts";
 import { RECEIVER } from "./receiver.ts";
 import { readTextBeside } from "./token.ts";
 
-/** The shape of `journal`. */
-export const JOURNAL_SHAPE: CompiledShape = compileShape(
-  mapOf(
-    {
-      directory: described(PATH, "The directory of the journal, which is created if it does not exist."),
-      sync: described(
-        { enum: ["group", "none"], message: "must be group or none" },
-        "Whether a call waits until its record is on the disk, or only until the operating system has it. Default: `group`.",
+const JOURNAL = mapOf(
+  {
+    directory: described(PATH, "The directory of the journal, which is created if it does not exist."),
+    sync: described(
+      typed<"group" | "none">({ enum: ["group", "none"], message: "must be group or none" }),
+      "Whether a call waits until its record is on the disk, or only until the operating system has it. Default: `group`.",
+    ),
+    maxBytes: described(
+      SIZE,
+      "The size from which on the journal is continued in a new file, at least `1KiB`. Default: `256MiB`.",
+    ),
+    key: described(
+      PATH,
+      "The signing key of `sandgate journal keygen`, which signs checkpoints. Default: there are no checkpoints.",
+    ),
+    anchors: described(
+      typed<readonly Anchor[]>({ type: "array", items: RECEIVER }),
+      "Where checkpoints are copied. Requires `key`. Default: nowhere.",
+    ),
+    peers: described(
+      mapOf(
+        {
+          directory: described(PATH, "An existing directory that all machines share."),
+          keys: described(
+            typed<readonly string[]>({ type: "array", items: PATH, minItems: 1 }),
+            "The verifier keys of the other journals; its own is ignored.",
+          ),
+        },
+        ["directory", "keys"],
       ),
-      maxBytes: described(
-        SIZE,
-        "The size from which on the journal is continued in a new file, at least `1KiB`. Default: `256MiB`.",
-      ),
-      key: described(
-        PATH,
-        "The signing key of `sandgate journal keygen`, which signs checkpoints. Default: there are no checkpoints.",
-      ),
-      anchors: described(
-        { type: "array", items: RECEIVER },
-        "Where checkpoints are copied. Requires `key`. Default: nowhere.",
-      ),
-      peers: described(
-        mapOf(
-          {
-            directory: described(PATH, "An existing directory that all machines share."),
-            keys: described(
-              { type: "array", items: PATH, minItems: 1 },
-              "The verifier keys of the other journals; its own is ignored.",
-            ),
-          },
-          ["directory", "keys"],
-        ),
-        "The journals of other machines, whose newest checkpoints its own ones name. Requires `key`. Default: none.",
-      ),
-      arguments: described(
-        { enum: ["redacted", "sealed"], message: "must be redacted or sealed" },
-        "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted. Default: `redacted`.",
-      ),
-      sources: described(
-        { type: "boolean" },
-        "Whether the records of sessions' calls say where each argument came from, which `sandgate policy learn` needs. Default: `false`.",
-      ),
-    },
-    ["directory"],
-  ),
+      "The journals of other machines, whose newest checkpoints its own ones name. Requires `key`. Default: none.",
+    ),
+    arguments: described(
+      typed<"redacted" | "sealed">({ enum: ["redacted", "sealed"], message: "must be redacted or sealed" }),
+      "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted. Default: `redacted`.",
+    ),
+    sources: described(
+      FLAG,
+      "Whether the records of sessions' calls say where each argument came from, which `sandgate policy learn` needs. Default: `false`.",
+    ),
+  },
+  ["directory"],
 );
 
+/** The shape of `journal`. */
+export const JOURNAL_SHAPE: CompiledShape = compileShape(JOURNAL);
+
 /** A value of the {@link JOURNAL_SHAPE}. Paths are relative to the file. */
-interface JournalConfig extends Omit<JournalOptions, "maxBytes" | "redaction" | "onNotice" | "peers"> {
-  readonly maxBytes?: string | number;
-  /** The path of the key that signs checkpoints. */
-  readonly key?: string;
-  readonly anchors?: readonly Anchor[];
-  /** The paths of the verifier keys. */
-  readonly peers?: { readonly directory: string; readonly keys: readonly string[] };
-}
+type JournalConfig = TypeOf<typeof JOURNAL>;
 
 /**
  * Loads the `journal` of a config, and the key that it names.

@@ -1,32 +1,28 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, described, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
+import { type TypeOf, typed } from "../../json/shape.ts";
 import { LOG_LEVELS, Log } from "../../log/log.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { LogLevel } from "../../tool/streamed.ts";
 import type { Terminal } from "../terminal.ts";
 
+const LOG = mapOf({
+  level: described(
+    typed<LogLevel>({ type: "string", enum: LOG_LEVELS }),
+    "The least level that is written. Default: `info`.",
+  ),
+  format: described(
+    typed<"auto" | "json" | "text">({ type: "string", enum: ["auto", "json", "text"] }),
+    "The form of a line. `auto` is text on a terminal, and JSON elsewhere. Default: `auto`.",
+  ),
+});
+
 /** How the operator's log is written. */
-export interface LogSettings {
-  /** Default: `"info"`. */
-  readonly level?: LogLevel;
-  /** `auto` is text on a terminal, and JSON elsewhere. Default: `"auto"`. */
-  readonly format?: "auto" | "json" | "text";
-}
+export type LogSettings = TypeOf<typeof LOG>;
 
 /** The shape of `log`. */
-export const LOG_SHAPE: CompiledShape = compileShape(
-  mapOf({
-    level: described(
-      { type: "string", enum: LOG_LEVELS },
-      "The least level that is written. Default: `info`.",
-    ),
-    format: described(
-      { type: "string", enum: ["auto", "json", "text"] },
-      "The form of a line. `auto` is text on a terminal, and JSON elsewhere. Default: `auto`.",
-    ),
-  }),
-);
+export const LOG_SHAPE: CompiledShape = compileShape(LOG);
 
 /**
  * Loads the `log` of a config.

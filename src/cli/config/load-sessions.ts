@@ -14,135 +14,130 @@ import {
   TEXTS,
 } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
-import type { JsonObject } from "../../json/value.ts";
-import { BASE_MODES, TOOL_LEVELS } from "../../sessions/levels.ts";
+import { oneOf, record, type Shape as Typed, type TypeOf, typed } from "../../json/shape.ts";
+import { BASE_MODES, type Level, TOOL_LEVELS } from "../../sessions/levels.ts";
 import type { CustomMode, SessionMode } from "../../sessions/modes/mode.ts";
 import { isModeName, MODE_NAME_FORM } from "../../sessions/modes/modes.ts";
 import type { ConfirmationOptions, SessionLimits } from "../../sessions/options.ts";
-import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
+import { SIDE_EFFECTS, type SideEffects } from "../../tool/side-effects.ts";
 import { absolutePathBeside } from "./guard-code.ts";
 import { NOTIFY } from "./load-notify.ts";
 
-const COUNT: JsonObject = {
+/** The file in which a server stores its sessions, beside the config. */
+const DEFAULT_STORE = "sandgate-sessions.db";
+
+/** The file in which a server stores suspended programs, beside the config. */
+const DEFAULT_PROGRAMS = "sandgate-programs.db";
+
+/** The mode of new sessions. */
+const DEFAULT_MODE = "cautious";
+
+const COUNT: Typed<number> = typed({
   type: "integer",
   minimum: 1,
   maximum: 10_000_000,
   message: "must be from 1 to 10000000",
-};
-const LEVEL: JsonObject = { enum: ["auto", "prompt", "deny"] };
-const CLASSES = mapOf(
-  Object.fromEntries(
-    SIDE_EFFECTS.map((name) => [
-      name,
-      described(LEVEL, `The level of tools with the side effects \`${name}\`.`),
-    ]),
+});
+const LEVEL = oneOf(["auto", "prompt", "deny"]);
+const CLASSES: Typed<Partial<Record<SideEffects, Level>>> = typed(
+  mapOf(
+    Object.fromEntries(
+      SIDE_EFFECTS.map((name) => [
+        name,
+        described(LEVEL, `The level of tools with the side effects \`${name}\`.`),
+      ]),
+    ),
   ),
 );
 
+const CONFIRMATIONS = mapOf({
+  mode: described(
+    TEXT,
+    `The mode of new sessions: see docs/sessions.md#modes. Default: \`${DEFAULT_MODE}\`.`,
+  ),
+  modes: record(
+    mapOf(
+      {
+        base: described(oneOf(BASE_MODES), "The mode that decides on other tools."),
+        tools: described(
+          record(LEVEL, { maxProperties: 1_000 }),
+          "The levels of tools in this mode, by name. Default: none.",
+        ),
+      },
+      ["base"],
+    ),
+    { maxProperties: 100, description: "Modes of your own, by name. Default: none." },
+  ),
+  default: described(
+    CLASSES,
+    "Whether calls run, are asked about or denied, by the side effects of their tool. Default: `auto` for `none` and `read`, `prompt` for the others.",
+  ),
+  tools: described(record(oneOf(TOOL_LEVELS)), "The levels of tools, by name. Default: none."),
+  trustedWorkspaces: described(
+    TEXTS,
+    "Workspaces in which calls run without a question, with everything below them; `~` is the home directory. Default: none.",
+  ),
+  trustedWorkspaceOverrides: described(CLASSES, "The levels in a trusted workspace. Default: `auto`."),
+  timeout: described(DURATION, "How long a question waits for its answer. Default: `5min`."),
+  notify: described(
+    NOTIFY,
+    "Who is notified of inquiries that no attached approver sees: see docs/notifications.md. Default: nobody.",
+  ),
+});
+
 /** The shape of `confirmations`: when a person is asked. */
-export const CONFIRMATIONS_SHAPE: CompiledShape = compileShape(
-  mapOf({
-    mode: described(TEXT, "The mode of new sessions: see docs/sessions.md#modes. Default: `cautious`."),
-    modes: {
-      type: "object",
-      additionalProperties: mapOf(
-        {
-          base: described({ enum: [...BASE_MODES] }, "The mode that decides on other tools."),
-          tools: described(
-            { type: "object", additionalProperties: LEVEL, maxProperties: 1_000 },
-            "The levels of tools in this mode, by name. Default: none.",
-          ),
-        },
-        ["base"],
+export const CONFIRMATIONS_SHAPE: CompiledShape = compileShape(CONFIRMATIONS);
+
+const SESSIONS = mapOf({
+  store: described(
+    PATH,
+    `The file of SQLite in which a server keeps sessions. Default: \`${DEFAULT_STORE}\` beside the config.`,
+  ),
+  programs: described(
+    mapOf(
+      {
+        store: described(
+          PATH,
+          `The file of SQLite in which they are kept. Default: \`${DEFAULT_PROGRAMS}\` beside the config.`,
+        ),
+        keys: described(
+          PATH,
+          "The file with the keys under which they are sealed: see docs/suspension.md#keys.",
+        ),
+      },
+      ["keys"],
+    ),
+    "Keeps programs, and other JavaScript tools, while they wait: see docs/suspension.md. Default: they end with the server.",
+  ),
+  limits: described(
+    mapOf({
+      concurrency: described(
+        typed<number>({ type: "integer", minimum: 1, maximum: 64, message: "must be from 1 to 64" }),
+        "How many calls run at once. Default: 4.",
       ),
-      maxProperties: 100,
-      description: "Modes of your own, by name. Default: none.",
-    },
-    default: described(
-      CLASSES,
-      "Whether calls run, are asked about or denied, by the side effects of their tool. Default: `auto` for `none` and `read`, `prompt` for the others.",
-    ),
-    tools: described(
-      { type: "object", additionalProperties: { enum: [...TOOL_LEVELS] } },
-      "The levels of tools, by name. Default: none.",
-    ),
-    trustedWorkspaces: described(
-      TEXTS,
-      "Workspaces in which calls run without a question, with everything below them; `~` is the home directory. Default: none.",
-    ),
-    trustedWorkspaceOverrides: described(CLASSES, "The levels in a trusted workspace. Default: `auto`."),
-    timeout: described(DURATION, "How long a question waits for its answer. Default: `5min`."),
-    notify: described(
-      NOTIFY,
-      "Who is notified of inquiries that no attached approver sees: see docs/notifications.md. Default: nobody.",
-    ),
-  }),
-);
+      perTool: described(
+        record(COUNT),
+        "How many calls of a tool run at once, by its name. Default: the tool's `maxConcurrent`.",
+      ),
+      calls: described(
+        COUNT,
+        "How many calls the session can make. Invalid and denied calls do not count. Default: no limit.",
+      ),
+      callsPerTool: described(
+        record(COUNT),
+        "How many calls of a tool the session can make, by its name. Default: no limit.",
+      ),
+      ledgerEntries: described(
+        COUNT,
+        "How many calls are kept of each session and principal, for rules with conditions on earlier calls. Default: 100,000.",
+      ),
+    }),
+    "Limits of each session.",
+  ),
+});
 
 /** The shape of `sessions`. */
-export const SESSIONS_SHAPE: CompiledShape = compileShape(
-  mapOf({
-    store: described(
-      PATH,
-      "The file of SQLite in which a server keeps sessions. Default: `sandgate-sessions.db` beside the config.",
-    ),
-    programs: described(
-      mapOf(
-        {
-          store: described(
-            PATH,
-            "The file of SQLite in which they are kept. Default: `sandgate-programs.db` beside the config.",
-          ),
-          keys: described(
-            PATH,
-            "The file with the keys under which they are sealed: see docs/suspension.md#keys.",
-          ),
-        },
-        ["keys"],
-      ),
-      "Keeps programs, and other JavaScript tools, while they wait: see docs/suspension.md. Default: they end with the server.",
-    ),
-    limits: described(
-      mapOf({
-        concurrency: described(
-          { type: "integer", minimum: 1, maximum: 64, message: "must be from 1 to 64" },
-          "How many calls run at once. Default: 4.",
-        ),
-        perTool: described(
-          { type: "object", additionalProperties: COUNT },
-          "How many calls of a tool run at once, by its name. Default: the tool's `maxConcurrent`.",
-        ),
-        calls: described(
-          COUNT,
-          "How many calls the session can make. Invalid and denied calls do not count. Default: no limit.",
-        ),
-        callsPerTool: described(
-          { type: "object", additionalProperties: COUNT },
-          "How many calls of a tool the session can make, by its name. Default: no limit.",
-        ),
-        ledgerEntries: described(
-          COUNT,
-          "How many calls are kept of each session and principal, for rules with conditions on earlier calls. Default: 100,000.",
-        ),
-      }),
-      "Limits of each session.",
-    ),
-  }),
-);
-
-interface ConfirmationsEntry extends Omit<ConfirmationOptions, "timeoutMs"> {
-  readonly mode?: string;
-  /** With a unit. */
-  readonly timeout?: string | number;
-  /** See `loadNotify`. */
-  readonly notify?: unknown;
-}
-
-interface SessionsEntry {
-  readonly store?: string;
-  readonly programs?: { readonly store?: string; readonly keys: string };
-  readonly limits?: SessionLimits;
-}
+export const SESSIONS_SHAPE: CompiledShape = compileShape(SESSIONS);
 
 /** The sessions of a config. */
 export interface SessionsConfig {
@@ -156,25 +151,23 @@ export interface SessionsConfig {
   readonly programs?: { readonly storeFile: string; readonly keysFile: string };
 }
 
-/** The file in which a server stores its sessions, beside the config. */
-const DEFAULT_STORE = "sandgate-sessions.db";
-
-/** The file in which a server stores suspended programs, beside the config. */
-const DEFAULT_PROGRAMS = "sandgate-programs.db";
-
 /**
  * Loads `sessions` and `confirmations` of a config.
  *
  * @param problems Receives every problem.
  */
 export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): SessionsConfig {
-  const { store = DEFAULT_STORE, programs, limits = {} } = read<SessionsEntry>("sessions", SESSIONS_SHAPE);
   const {
-    mode = "cautious",
+    store = DEFAULT_STORE,
+    programs,
+    limits = {},
+  } = read<TypeOf<typeof SESSIONS>>("sessions", SESSIONS_SHAPE);
+  const {
+    mode = DEFAULT_MODE,
     timeout,
     notify: _,
     ...levels
-  } = read<ConfirmationsEntry>("confirmations", CONFIRMATIONS_SHAPE);
+  } = read<TypeOf<typeof CONFIRMATIONS>>("confirmations", CONFIRMATIONS_SHAPE);
   const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
   if (timeout !== undefined && (timeoutMs === undefined || timeoutMs > MAX_DELAY_MS)) {
     const form = timeoutMs === undefined ? DURATION_FORM : `at most ${formatDuration(MAX_DELAY_MS)}`;

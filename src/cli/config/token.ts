@@ -1,28 +1,27 @@
 import { readFile } from "node:fs/promises";
 import { guardFiles } from "../../base/guarded-files.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { described, PATH, TEXT } from "../../config/shape.ts";
+import { described, mapOf, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
-import type { JsonObject } from "../../json/value.ts";
+import { type Shape, type TypeOf, typed } from "../../json/shape.ts";
 import { pathBeside } from "./guard-code.ts";
 
+const PLACE = mapOf({
+  file: described(PATH, "The file of the secret. Exactly one of `file` and `env` must be set."),
+  env: described(TEXT, "The environment variable that has the secret."),
+});
+
 /** The place of a token: a file or an environment variable. The config never contains the token itself. */
-export interface TokenEntry {
-  readonly file?: string;
-  readonly env?: string;
-}
+export type TokenEntry = TypeOf<typeof PLACE>;
 
 /** The JSON Schema of a {@link TokenEntry}. */
-export const TOKEN: JsonObject = {
+export const TOKEN: Shape<TokenEntry> = typed({
   type: "object",
-  properties: {
-    file: described(PATH, "The file of the secret. Exactly one of `file` and `env` must be set."),
-    env: described(TEXT, "The environment variable that has the secret."),
-  },
+  properties: PLACE["properties"],
   additionalProperties: false,
   oneOf: [{ required: ["file"] }, { required: ["env"] }],
   message: "must have either file or env: the token itself does not belong here",
-};
+});
 
 /**
  * Reads a token.

@@ -225,7 +225,7 @@ const TIME: JsonObject = {
   message: "must be a time with its zone, such as 2026-12-31T18:00:00Z",
 };
 
-const CALL: JsonObject = {
+const CALL = {
   call: mapOf({ tool: TEXT, arguments: {} }, ["tool"]),
   principal: { type: "object" },
   session: TEXT,
@@ -233,7 +233,7 @@ const CALL: JsonObject = {
   earlier: EARLIER,
   workspace: TEXT,
   at: TIME,
-};
+} satisfies JsonObject;
 
 /** The shape of a {@link WrittenCall}. */
 export const CALL_SHAPE: Shape = compileShape(mapOf(CALL, ["call"]));

@@ -1,9 +1,9 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { described, PATH, TEXT } from "../../../config/shape.ts";
+import { described, mapOf, PATH, TEXT, TEXTS } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
 import { MIN_TOKEN_LENGTH } from "../../../executor/http/authentication.ts";
-import type { JsonObject } from "../../../json/value.ts";
+import { list, oneOf, type TypeOf, typed } from "../../../json/shape.ts";
 import {
   type Credential,
   credentialProblem,
@@ -11,22 +11,11 @@ import {
   sameKeyAs,
 } from "../../../server/access/credential.ts";
 import { ROLES, type Role } from "../../../shapes/operation.ts";
-import { readTextBeside, readToken, TOKEN, type TokenEntry } from "../token.ts";
-
-/** A credential in a config. The path of its key is relative to the file. */
-export interface CredentialEntry {
-  readonly id: string;
-  readonly key?: string;
-  readonly token?: TokenEntry;
-  readonly certificate?: string;
-  readonly roles: readonly Role[];
-  readonly approves?: readonly string[];
-}
+import { readTextBeside, readToken, TOKEN } from "../token.ts";
 
 /** The JSON Schema of a {@link CredentialEntry}. */
-export const CREDENTIAL: JsonObject = {
-  type: "object",
-  properties: {
+export const CREDENTIAL = mapOf(
+  {
     id: described(TEXT, "The id of the principal, and of the key."),
     key: described(
       PATH,
@@ -38,17 +27,19 @@ export const CREDENTIAL: JsonObject = {
       "A name of its certificate, such as `URI:spiffe://example.org/agent`. Requires `tls` with `clientCa`.",
     ),
     roles: described(
-      { type: "array", items: { enum: [...ROLES] }, minItems: 1, uniqueItems: true },
+      typed<readonly Role[]>({ ...list(oneOf(ROLES)), minItems: 1, uniqueItems: true }),
       "What the principal may do: see docs/sessions.md#over-http.",
     ),
     approves: described(
-      { type: "array", items: TEXT, minItems: 1 },
+      typed<readonly string[]>({ ...TEXTS, minItems: 1 }),
       "Patterns of the ids of the principals for whose sessions an approver answers; `*` stands for any characters. Default: its own id.",
     ),
   },
-  required: ["id", "roles"],
-  additionalProperties: false,
-};
+  ["id", "roles"],
+);
+
+/** A credential in a config. The path of its key is relative to the file. */
+export type CredentialEntry = TypeOf<typeof CREDENTIAL>;
 
 /**
  * Loads the credentials of a server, with the keys and tokens that they name.

@@ -1,12 +1,15 @@
-import { SIGNATURE_ALGORITHMS, TOKEN_TYPES } from "../../../access-tokens/options.ts";
+import {
+  SIGNATURE_ALGORITHMS,
+  type SignatureAlgorithm,
+  TOKEN_TYPES,
+} from "../../../access-tokens/options.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { described, FLAG, mapOf, TEXT, TEXTS } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
-import type { JsonObject } from "../../../json/value.ts";
+import { integer, list, oneOf, record, type TypeOf, typed } from "../../../json/shape.ts";
 import { ProtectedResource } from "../../../server/mcp/protected-resource.ts";
-import type { ServedMcp } from "../../../server/options.ts";
 
-const OAUTH: JsonObject = mapOf(
+const OAUTH = mapOf(
   {
     resource: described(
       TEXT,
@@ -19,18 +22,18 @@ const OAUTH: JsonObject = mapOf(
     ),
     scopes: described(TEXTS, "The scopes that a token must have, all of them. Default: none."),
     tokenType: described(
-      { enum: [...TOKEN_TYPES] },
+      oneOf(TOKEN_TYPES),
       "The `typ` of a token: that of RFC 9068, or `JWT` for authorization servers that do not follow it. Default: `at+jwt`.",
     ),
     algorithms: described(
-      { type: "array", items: { enum: [...SIGNATURE_ALGORITHMS] }, minItems: 1 },
+      typed<readonly SignatureAlgorithm[]>({ ...list(oneOf(SIGNATURE_ALGORITHMS)), minItems: 1 }),
       "The algorithms of the signatures. Default: all of them.",
     ),
     principal: described(
       mapOf({
         roles: described(TEXT, "A claim with a list of strings, which become roles. Default: none."),
         attributes: described(
-          { type: "object", additionalProperties: TEXT },
+          record(TEXT),
           "Claims that become attributes, by the names of these. Default: none.",
         ),
       }),
@@ -41,30 +44,27 @@ const OAUTH: JsonObject = mapOf(
 );
 
 /** The shape of `server.mcp`. */
-export const MCP: JsonObject = mapOf({
+export const MCP = mapOf({
   confirm: described(
-    { enum: ["elicitation", "none"] },
+    oneOf(["elicitation", "none"]),
     "Who can confirm calls and answer the questions of tools: only approvers, or the person at the client, too, whose answers an agent that controls its client can give. Default: `none`.",
   ),
   approvalUrl: described(TEXT, "Where approvers answer, such as the address of a console. Default: none."),
   instructions: described(TEXT, "What clients show to their models about the server. Default: nothing."),
   logs: described(FLAG, "Whether clients that ask for logs get those of tools. Default: `false`."),
   lists: described(
-    { enum: ["allowed", "all"] },
+    oneOf(["allowed", "all"]),
     "What lists of tools, resources and prompts have: only that of which some call of the client could be allowed, or everything. Default: `allowed`.",
   ),
   searchAbove: described(
-    { type: "integer", minimum: 0 },
+    integer({ minimum: 0 }),
     "Above how many tools a list has `search_tools`, `describe_tools` and `call_tool` in their place. Default: lists have all tools.",
   ),
   oauth: described(OAUTH, "Accepts access tokens of an authorization server. Default: none are accepted."),
 });
 
 /** The `server.mcp` of a config: how MCP is served, at `/mcp` and by `sandgate mcp serve`. */
-export type McpEntry = Pick<
-  ServedMcp,
-  "confirm" | "approvalUrl" | "instructions" | "lists" | "logs" | "oauth" | "searchAbove"
->;
+export type McpEntry = TypeOf<typeof MCP>;
 
 /** Returns how MCP is served; `undefined` if the config does not say. */
 export function loadMcp(

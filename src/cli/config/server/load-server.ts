@@ -21,7 +21,7 @@ import { readToken } from "../token.ts";
 import { loadCredentials, readPublicKeyFile } from "./load-credentials.ts";
 import { loadMcp, type McpEntry } from "./load-mcp.ts";
 import { loadTls } from "./load-tls.ts";
-import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
+import { DEFAULT_LISTEN, readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
 
 /** The `server` of a config. */
 export interface ServerConfig {
@@ -60,9 +60,6 @@ export interface ServedConfig {
   /** Absent unless MCP is served, too. */
   readonly mcp?: McpEntry;
 }
-
-/** The default address of an executor. */
-const DEFAULT_LISTEN = "127.0.0.1:7420";
 
 /**
  * Loads the `server` of a config, and the keys and token that it names.

@@ -1,23 +1,13 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { described, PATH } from "../../../config/shape.ts";
+import { described, mapOf, PATH } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../../executor/tls/client-certificate.ts";
 import { checkTls, type ServerTls } from "../../../executor/tls/server-tls.ts";
-import type { JsonObject } from "../../../json/value.ts";
+import { oneOf, type Shape, type TypeOf, typed } from "../../../json/shape.ts";
 import { readTextBeside } from "../token.ts";
 
-/** The TLS of a server in a config. The paths are relative to the file. */
-export interface TlsEntry {
-  readonly cert: string;
-  readonly key: string;
-  readonly clientCa?: string;
-  readonly clientCertificates?: "required" | "optional";
-}
-
-/** The JSON Schema of a {@link TlsEntry}. */
-export const TLS: JsonObject = {
-  type: "object",
-  properties: {
+const FILES = mapOf(
+  {
     cert: described(PATH, "The server's certificate, and then those between it and its authority, in PEM."),
     key: described(PATH, "The private key of the certificate, in PEM, not encrypted."),
     clientCa: described(
@@ -25,14 +15,24 @@ export const TLS: JsonObject = {
       "The authorities of clients' certificates, in PEM. Default: clients are not asked for certificates.",
     ),
     clientCertificates: described(
-      { enum: ["required", "optional"] },
+      oneOf(["required", "optional"]),
       "Whether every client needs a certificate. Requires `clientCa`. Default: `required`.",
     ),
   },
-  required: ["cert", "key"],
+  ["cert", "key"],
+);
+
+/** The TLS of a server in a config. The paths are relative to the file. */
+export type TlsEntry = TypeOf<typeof FILES>;
+
+/** The JSON Schema of a {@link TlsEntry}. */
+export const TLS: Shape<TlsEntry> = typed({
+  type: "object",
+  properties: FILES["properties"],
+  required: FILES["required"],
   dependentRequired: { clientCertificates: ["clientCa"] },
   additionalProperties: false,
-};
+});
 
 /** What {@link loadTls} reads of a server. */
 type TlsSettings = ConfigEntry<{

@@ -22,18 +22,18 @@ import {
   TEXTS,
 } from "../../../config/shape.ts";
 import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/load/limits.ts";
-import type { JsonObject } from "../../../json/value.ts";
-import { TOKEN, type TokenEntry } from "../token.ts";
-import { CREDENTIAL, type CredentialEntry } from "./load-credentials.ts";
-import { MCP, type McpEntry } from "./load-mcp.ts";
-import { TLS, type TlsEntry } from "./load-tls.ts";
+import { list, record, type Shape as Typed, type TypeOf, typed } from "../../../json/shape.ts";
+import { TOKEN } from "../token.ts";
+import { CREDENTIAL } from "./load-credentials.ts";
+import { MCP } from "./load-mcp.ts";
+import { TLS } from "./load-tls.ts";
 
-const COUNT: JsonObject = {
+const COUNT: Typed<number> = typed({
   type: "integer",
   minimum: 1,
   maximum: 10_000_000,
   message: "must be from 1 to 10000000",
-};
+});
 
 const {
   inFlight,
@@ -51,7 +51,10 @@ const count = (amount: number): string => amount.toLocaleString("en");
 const size = (bytes: number): string => `\`${formatBytes(bytes).replace(" ", "")}\``;
 const time = (ms: number): string => `\`${formatMinutes(ms)}\``;
 
-const LIMITS: JsonObject = mapOf({
+/** The default address of an executor. */
+export const DEFAULT_LISTEN = "127.0.0.1:7420";
+
+const LIMITS = mapOf({
   inFlight: described(COUNT, `How many calls run at once. Default: ${count(inFlight)}.`),
   queued: described(COUNT, `How many calls wait. Default: ${count(queued)}.`),
   connections: described(COUNT, `How many connections are open. Default: ${count(connections)}.`),
@@ -84,128 +87,75 @@ const LIMITS: JsonObject = mapOf({
   ),
 });
 
+const SERVER = mapOf({
+  listen: described(
+    TEXT,
+    `\`HOST:PORT\`, \`unix:PATH\`, or \`fd:3\`: a socket inherited from the parent. Default: \`${DEFAULT_LISTEN}\`.`,
+  ),
+  hosts: described(
+    TEXTS,
+    "Further values of the header `host`, with the port unless it is the scheme's default. Default: none.",
+  ),
+  basePath: described(
+    TEXT,
+    "The path below which clients reach the server, if a proxy is before it, such as `/tools`. Default: none.",
+  ),
+  keys: described(
+    record(PATH),
+    "The public keys of clients of the executor in PEM, by key id. Default: none.",
+  ),
+  token: described(TOKEN, "The bearer token of clients of the executor without a key. Default: none."),
+  tokenName: described(TEXT, "The id of the principal for clients with the token. Default: `token`."),
+  certificates: described(
+    record(TEXT),
+    "A name of a certificate for each client of the executor, such as `agent: URI:spiffe://example.org/agent`. Requires `tls` with `clientCa`. Default: none.",
+  ),
+  tls: described(TLS, "Serves HTTPS. Default: HTTP."),
+  plainHttp: described(
+    FLAG,
+    "Whether others than this machine may be served HTTP without TLS, because a proxy or the network encrypts. Default: `false`.",
+  ),
+  dropNetwork: described(
+    FLAG,
+    "Whether the process drops the network as soon as it listens, so that its tools have none. Default: `false`.",
+  ),
+  frames: described(
+    FLAG,
+    "Whether clients may have many calls at once on one connection (`upgrade: sandgate-frames/1`). Default: `false`.",
+  ),
+  sessions: described(FLAG, "Whether sessions are served. Default: `false`."),
+  executor: described(
+    FLAG,
+    "Whether calls can be dispatched without a session, under the policy alone, so that no person is asked: with `keys`, `token`, `certificates` and the role `client`. Default: `true` without `sessions`, `false` with them.",
+  ),
+  console: described(
+    FLAG,
+    "Whether the console is served at `/console/`. Requires `sessions`. Default: `false`.",
+  ),
+  credentials: described(
+    list(CREDENTIAL),
+    "Who may use the sessions, and in which roles. Requires `sessions`. Default: none.",
+  ),
+  origins: described(
+    TEXTS,
+    "The origins of pages that may use the sessions from a browser. Requires `sessions`. Default: only the console's.",
+  ),
+  workspaces: described(
+    TEXTS,
+    "The workspaces that callers can choose, with everything below them; `~` is the home directory. Requires `sessions`. Default: none.",
+  ),
+  mcp: described(MCP, "How MCP is served, by `sandgate mcp serve`, and at `/mcp` with `sessions`."),
+  limits: described(LIMITS, "The load that the server accepts."),
+});
+
 /** The shape of `server`: what `sandgate serve` needs besides tools and policy. */
-export const SERVER_SHAPE: CompiledShape = compileShape(
-  mapOf({
-    listen: described(
-      TEXT,
-      "`HOST:PORT`, `unix:PATH`, or `fd:3`: a socket inherited from the parent. Default: `127.0.0.1:7420`.",
-    ),
-    hosts: described(
-      TEXTS,
-      "Further values of the header `host`, with the port unless it is the scheme's default. Default: none.",
-    ),
-    basePath: described(
-      TEXT,
-      "The path below which clients reach the server, if a proxy is before it, such as `/tools`. Default: none.",
-    ),
-    keys: described(
-      { type: "object", additionalProperties: PATH },
-      "The public keys of clients of the executor in PEM, by key id. Default: none.",
-    ),
-    token: described(TOKEN, "The bearer token of clients of the executor without a key. Default: none."),
-    tokenName: described(TEXT, "The id of the principal for clients with the token. Default: `token`."),
-    certificates: described(
-      { type: "object", additionalProperties: TEXT },
-      "A name of a certificate for each client of the executor, such as `agent: URI:spiffe://example.org/agent`. Requires `tls` with `clientCa`. Default: none.",
-    ),
-    tls: described(TLS, "Serves HTTPS. Default: HTTP."),
-    plainHttp: described(
-      FLAG,
-      "Whether others than this machine may be served HTTP without TLS, because a proxy or the network encrypts. Default: `false`.",
-    ),
-    dropNetwork: described(
-      FLAG,
-      "Whether the process drops the network as soon as it listens, so that its tools have none. Default: `false`.",
-    ),
-    frames: described(
-      FLAG,
-      "Whether clients may have many calls at once on one connection (`upgrade: sandgate-frames/1`). Default: `false`.",
-    ),
-    sessions: described(FLAG, "Whether sessions are served. Default: `false`."),
-    executor: described(
-      FLAG,
-      "Whether calls can be dispatched without a session, under the policy alone, so that no person is asked: with `keys`, `token`, `certificates` and the role `client`. Default: `true` without `sessions`, `false` with them.",
-    ),
-    console: described(
-      FLAG,
-      "Whether the console is served at `/console/`. Requires `sessions`. Default: `false`.",
-    ),
-    credentials: described(
-      { type: "array", items: CREDENTIAL },
-      "Who may use the sessions, and in which roles. Requires `sessions`. Default: none.",
-    ),
-    origins: described(
-      TEXTS,
-      "The origins of pages that may use the sessions from a browser. Requires `sessions`. Default: only the console's.",
-    ),
-    workspaces: described(
-      TEXTS,
-      "The workspaces that callers can choose, with everything below them; `~` is the home directory. Requires `sessions`. Default: none.",
-    ),
-    mcp: described(MCP, "How MCP is served, by `sandgate mcp serve`, and at `/mcp` with `sessions`."),
-    limits: described(LIMITS, "The load that the server accepts."),
-  }),
-);
+export const SERVER_SHAPE: CompiledShape = compileShape(SERVER);
 
 /** A value of the {@link SERVER_SHAPE}. Paths are relative to the file. */
-export interface ServerEntry {
-  readonly listen?: string;
-  readonly hosts?: readonly string[];
-  readonly basePath?: string;
-  /** The paths of public keys in PEM, by key id. */
-  readonly keys?: Readonly<Record<string, string>>;
-  readonly token?: TokenEntry;
-  /** The id of the principal for callers with the token. Default: `"token"`. */
-  readonly tokenName?: string;
-  /** Names of clients' certificates, by the ids of their principals. */
-  readonly certificates?: Readonly<Record<string, string>>;
-  readonly tls?: TlsEntry;
-  /** Whether other machines may reach the server without TLS. Default: `false`. */
-  readonly plainHttp?: boolean;
-  /**
-   * Whether this process drops the network as soon as it listens, so that its tools have no network. Default: `false`.
-   */
-  readonly dropNetwork?: boolean;
-  /** Whether clients may open framed connections. */
-  readonly frames?: boolean;
-  /** Whether this process serves sessions. Default: `false`. */
-  readonly sessions?: boolean;
-  /** Whether calls can be dispatched without a session. Default: whether this process serves no sessions. */
-  readonly executor?: boolean;
-  /** Whether the console is served at `/console/`. Only with `sessions`, like the members below. Default: `false`. */
-  readonly console?: boolean;
-  readonly credentials?: readonly CredentialEntry[];
-  /** The origins of pages that may use the sessions from a browser. */
-  readonly origins?: readonly string[];
-  /** The paths of the workspaces that callers can choose, with everything below them. */
-  readonly workspaces?: readonly string[];
-  /** How MCP is served; at `/mcp` only with `sessions`. */
-  readonly mcp?: McpEntry;
-  readonly limits?: WrittenExecutorLimits;
-}
-
-/** Limits with units: `body: 4MiB`, `drainTime: 10s`. */
-interface WrittenExecutorLimits {
-  readonly inFlight?: number;
-  readonly queued?: number;
-  readonly connections?: number;
-  readonly connectionsPerAddress?: number;
-  readonly body?: string | number;
-  readonly requestTime?: string | number;
-  readonly waitTime?: string | number;
-  readonly callTime?: string | number;
-  readonly drainDelay?: string | number;
-  readonly drainTime?: string | number;
-  readonly remember?: {
-    readonly calls?: number;
-    readonly size?: string | number;
-    readonly time?: string | number;
-  };
-}
+export type ServerEntry = TypeOf<typeof SERVER>;
 
 /** Parses limits, and adds their flaws to `flaws`. */
-export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]): ExecutorLimits {
+export function readExecutorLimits(written: TypeOf<typeof LIMITS>, flaws: Flaw[]): ExecutorLimits {
   const {
     inFlight = EXECUTOR_DEFAULT_LIMITS.inFlight,
     queued = EXECUTOR_DEFAULT_LIMITS.queued,
