@@ -92,7 +92,7 @@ const COMPONENTS: readonly (readonly [string, object])[] = [
 const NAMES = new Map<unknown, string>(COMPONENTS.map(([name, shape]) => [shape, name]));
 
 function isShape(exported: unknown): boolean {
-  return isJsonObject(exported) && ("type" in exported || "enum" in exported);
+  return isJsonObject(exported) && ("type" in exported || "enum" in exported || "anyOf" in exported);
 }
 
 /** Writes the OpenAPI document. */
@@ -123,7 +123,7 @@ export function openApiText(): string {
 }
 
 /** Bodies that only the prose of a stream names. */
-const EVENT_DATA = ["Output", "Log"];
+const EVENT_DATA = ["Output", "Log", "CallFeedEvent"];
 
 function operationObject(name: string, operation: Operation): object {
   const { path, summary, description, access, query = {}, headers = {}, body, answers } = operation;

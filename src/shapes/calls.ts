@@ -14,6 +14,14 @@ import {
 } from "../json/shape.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { CONSOLE, content, json, operations } from "./operation.ts";
+import { ConsoleServer } from "./server.ts";
+
+/** The most calls of a page, and of an event. */
+export const MAX_LISTED_CALLS = 500;
+/** How many a page has by default. */
+export const DEFAULT_LISTED_CALLS = 200;
+/** What a list of calls can be filtered by. */
+export const CALL_FILTERS = ["running", "waiting", "ended"] as const;
 
 const DECISION = oneOf(["allow", "ask", "deny"]);
 const EFFECT = oneOf(["none", "committed", "unknown"]);
@@ -144,10 +152,28 @@ export type MatchedRule = Explanation["rules"][number];
 export type Suggestion = NonNullable<CallDetails["suggestion"]>;
 
 export const Calls = object({
-  calls: list(CallSummary, { maxItems: 500 }),
+  calls: list(CallSummary, { maxItems: MAX_LISTED_CALLS }),
   next: optional(string({ description: "The value of before for older calls; absent if there are none." })),
 });
 export type Calls = TypeOf<typeof Calls>;
+
+export const CallFeedEvent = anyOf(
+  [
+    object({ type: constant("calls"), calls: list(CallSummary, { maxItems: MAX_LISTED_CALLS }) }),
+    object({
+      type: constant("lost"),
+      count: integer({ description: "How many calls that changed were left out." }),
+    }),
+    object({ type: constant("server"), server: ConsoleServer }),
+    object({ type: constant("attention") }, { description: "The open confirmations changed." }),
+  ],
+  {
+    description:
+      "The data of an event of /v1/calls/events, which is named after its type: the calls that changed, every 100 ms; how many were " +
+      "left out; the server, first and when it changes; and that open confirmations changed.",
+  },
+);
+export type CallFeedEvent = TypeOf<typeof CallFeedEvent>;
 
 export const CALLS = operations({
   listCalls: {
@@ -156,12 +182,17 @@ export const CALLS = operations({
     summary: "Lists the latest calls of all sessions and of the executor; only with server.console",
     access: CONSOLE,
     query: {
-      state: oneOf(["running", "waiting", "ended"], { description: "What the calls are doing." }),
+      state: oneOf(CALL_FILTERS, { description: "What the calls are doing." }),
       tool: string({ description: "A part of the tool's name, as toolName shows it." }),
       session: string({ description: "A part of the session's id or name, as the call shows it." }),
       code: string({ description: "A part of the code of the error." }),
       before: string({ description: "A reference: only older calls." }),
-      limit: integer({ minimum: 1, maximum: 500, default: 200, description: "How many calls at most." }),
+      limit: integer({
+        minimum: 1,
+        maximum: MAX_LISTED_CALLS,
+        default: DEFAULT_LISTED_CALLS,
+        description: "How many calls at most.",
+      }),
     },
     answers: {
       200: json(
@@ -179,9 +210,7 @@ export const CALLS = operations({
     answers: {
       200: content(
         { "text/event-stream": string() },
-        "Events named calls (the calls that changed, every 100 ms, at most 500), lost (count: how many " +
-          "changed calls were left out), server (a ConsoleServer, first and when it changes) and attention " +
-          "(the open confirmations changed). The data of each is JSON with the member type.",
+        "Events. The data of each is JSON with the schema CallFeedEvent.",
       ),
     },
     problems: { 503: "draining. The server is shutting down." },

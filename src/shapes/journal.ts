@@ -16,6 +16,9 @@ import {
 } from "../json/shape.ts";
 import { ADMIN, json, operations, PrincipalId, READING, TOO_MANY_READS } from "./operation.ts";
 
+/** The most recorded calls of a page. */
+export const MAX_LISTED_RECORDS = 500;
+
 /** What a policy decides. */
 const DECISION = oneOf(["allow", "ask", "deny"]);
 
@@ -55,7 +58,7 @@ export const RecordedCalls = object({
       durationMs: optional(integer({ description: "From the record of the begin to that of the end." })),
       argumentDigest: optional(string()),
     }),
-    { maxItems: 500 },
+    { maxItems: MAX_LISTED_RECORDS },
   ),
   next: optional(integer({ description: "The `before` of the next page. Absent on the last one." })),
 });
@@ -294,7 +297,12 @@ export const JOURNAL = operations({
         description:
           "The `next` of an earlier page, or the number of a record: only calls that were recorded before it.",
       }),
-      limit: integer({ minimum: 1, maximum: 500, default: 100, description: "The most calls of the page." }),
+      limit: integer({
+        minimum: 1,
+        maximum: MAX_LISTED_RECORDS,
+        default: 100,
+        description: "The most calls of the page.",
+      }),
       tool: string({ description: "Only calls of this tool." }),
       session: string({ description: "Only calls of this session." }),
       code: string({ description: "Only calls that ended or were denied with this code." }),

@@ -25,6 +25,9 @@ import {
   TOO_MANY_READS,
 } from "./operation.ts";
 
+/** The most tools of a page. */
+export const MAX_LISTED_TOOLS = 500;
+
 const PUSH: RouteAccess = {
   roles: ["approver"],
   refusesCallers: true,
@@ -112,7 +115,7 @@ export const ToolList = object({
         ),
       ),
     }),
-    { maxItems: 500 },
+    { maxItems: MAX_LISTED_TOOLS },
   ),
   next: optional(string({ description: "The `after` of the next page. Absent on the last one." })),
 });
@@ -188,7 +191,12 @@ export const SERVER = operations({
     access: READING,
     query: {
       after: string({ description: "The `next` of an earlier page: the name of a tool." }),
-      limit: integer({ minimum: 1, maximum: 500, default: 100, description: "The most tools of the page." }),
+      limit: integer({
+        minimum: 1,
+        maximum: MAX_LISTED_TOOLS,
+        default: 100,
+        description: "The most tools of the page.",
+      }),
     },
     answers: {
       200: json(

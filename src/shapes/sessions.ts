@@ -31,6 +31,9 @@ import {
   TOO_MANY_READS,
 } from "./operation.ts";
 
+/** The most sessions of a page. */
+export const MAX_LISTED_SESSIONS = 1_000;
+
 /** The kind of a session: an agent's is `worker`. */
 const KIND = oneOf(["main", "worker"]);
 /** A mode as a client is shown it. */
@@ -114,7 +117,7 @@ export const SessionList = object({
       }),
       runningCalls: integer(),
     }),
-    { maxItems: 1_000 },
+    { maxItems: MAX_LISTED_SESSIONS },
   ),
   next: optional(integer({ description: "The `before` of the next page. Absent on the last one." })),
 });
@@ -223,7 +226,7 @@ export const SESSIONS = operations({
       before: integer({ minimum: 1, description: "The `next` of an earlier page." }),
       limit: integer({
         minimum: 1,
-        maximum: 1_000,
+        maximum: MAX_LISTED_SESSIONS,
         default: 100,
         description: "The most items of the page.",
       }),

@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import type { CallSummary } from "../../shapes/calls.ts";
+import type { CallFeedEvent, CallSummary } from "../../shapes/calls.ts";
 import type { Role } from "../../shapes/operation.ts";
 import type { ConsoleServer, ConsoleSession } from "../../shapes/server.ts";
 import { ApiError, get, isSignedIn, messageOf, send } from "./http.ts";
@@ -94,7 +94,9 @@ export function listen({ onCalls, onAttention, onGap }: EventListeners): () => v
       isConnected.value = true;
       onGap();
     });
-    source.addEventListener("calls", ({ data }) => onCalls(JSON.parse(data).calls));
+    source.addEventListener("calls", ({ data }) =>
+      onCalls((JSON.parse(data) as Extract<CallFeedEvent, { readonly type: "calls" }>).calls),
+    );
     source.addEventListener("attention", onAttention);
     source.addEventListener("lost", onGap);
     source.addEventListener("server", ({ data }) => {

@@ -1,5 +1,11 @@
 import { ReadableStream as WebStream } from "node:stream/web";
-import { CALLS } from "../../shapes/calls.ts";
+import {
+  CALL_FILTERS,
+  CALLS,
+  type CallFeedEvent,
+  DEFAULT_LISTED_CALLS,
+  MAX_LISTED_CALLS,
+} from "../../shapes/calls.ts";
 import type { Client } from "../access/client.ts";
 import { callDetails, callSummary, numberOf, refOf, sees } from "../console/calls/call-view.ts";
 import type { ConsoleCall } from "../console/calls/console-call.ts";
@@ -10,9 +16,6 @@ import { type App, serve } from "../http/exchange.ts";
 import { badRequest, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
-
-/** The most calls of one event. */
-const MAX_CALLS = 500;
 
 /** Milliseconds after which a silent stream sends a comment, so that dead connections are found. */
 const KEEP_ALIVE_MS = 15_000;
@@ -25,10 +28,6 @@ interface CallFeedOptions extends Pick<EventStreamOptions, "signal" | "unread" |
   readonly client: Client;
 }
 
-const STATES: readonly string[] = ["running", "waiting", "ended"];
-const DEFAULT_LIMIT = 200;
-const MAX_LIMIT = 500;
-
 /** Lists the latest calls, and sends their changes. */
 export function callRoutes(app: App, service: SessionService): void {
   const { epoch } = service;
@@ -36,8 +35,8 @@ export function callRoutes(app: App, service: SessionService): void {
   serve(app, CALLS.listCalls, ({ env, req, json }) => {
     const { calls, redaction } = consoleOf(service);
     const { state, tool, session, code, before, limit } = req.query();
-    if (state !== undefined && !STATES.includes(state))
-      throw badRequest(`state must be one of ${STATES.join(", ")}`);
+    if (state !== undefined && !CALL_FILTERS.some((each) => each === state))
+      throw badRequest(`state must be one of ${CALL_FILTERS.join(", ")}`);
     const matches = (record: ConsoleCall): boolean =>
       (state === undefined || (record.hasEnded ? "ended" : record.state) === state) &&
       hasPart(record.toolName, tool) &&
@@ -84,9 +83,10 @@ function hasPart(text: string | undefined, part: string | undefined): boolean {
 }
 
 function limitOf(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_LIMIT;
+  if (text === undefined) return DEFAULT_LISTED_CALLS;
   const limit = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > MAX_LIMIT) throw badRequest(`limit must be a number from 1 to ${MAX_LIMIT}`);
+  if (limit < 1 || limit > MAX_LISTED_CALLS)
+    throw badRequest(`limit must be a number from 1 to ${MAX_LISTED_CALLS}`);
   return limit;
 }
 
@@ -111,17 +111,19 @@ async function* eventsOf({
   let attention = console.attention;
   while (!signal.aborted) {
     const { version } = pageChanges;
-    const now = JSON.stringify({ type: "server", server: console.server });
-    if (now !== server) yield write("server", now);
+    const now = write({ type: "server", server: console.server });
+    if (now !== server) yield Buffer.from(now);
     server = now;
-    if (attention !== console.attention) yield write("attention", JSON.stringify({ type: "attention" }));
+    if (attention !== console.attention) yield Buffer.from(write({ type: "attention" }));
     attention = console.attention;
     const changed = [...calls.changedSince(seen)].filter((record) => sees(client, record));
     seen = calls.changes;
-    let lost = Math.max(changed.length - MAX_CALLS, 0);
+    let lost = Math.max(changed.length - MAX_LISTED_CALLS, 0);
     if (changed.length > 0) {
-      const latest = changed.slice(0, MAX_CALLS).map((record) => callSummary(record, epoch, redaction));
-      const chunk = write("calls", JSON.stringify({ type: "calls", calls: latest }));
+      const latest = changed
+        .slice(0, MAX_LISTED_CALLS)
+        .map((record) => callSummary(record, epoch, redaction));
+      const chunk = Buffer.from(write({ type: "calls", calls: latest }));
       if (unread.acquire(chunk.length)) {
         try {
           yield chunk;
@@ -130,12 +132,12 @@ async function* eventsOf({
         }
       } else lost = changed.length;
     }
-    if (lost > 0) yield write("lost", JSON.stringify({ type: "lost", count: lost }));
+    if (lost > 0) yield Buffer.from(write({ type: "lost", count: lost }));
     if (await pageChanges.wait(version, signal, KEEP_ALIVE_MS)) yield KEEP_ALIVE;
   }
 }
 
-/** @param data JSON text, which has no line breaks. */
-function write(type: string, data: string): Uint8Array {
-  return Buffer.from(`event: ${type}\ndata: ${data}\n\n`);
+/** Writes an event. JSON text has no line breaks. */
+function write(event: CallFeedEvent): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }

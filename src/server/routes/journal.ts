@@ -9,7 +9,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { Sessions } from "../../sessions/sessions.ts";
 import type { OverviewNumbers, RecordedOverview } from "../../shapes/journal.ts";
-import { JOURNAL } from "../../shapes/journal.ts";
+import { JOURNAL, MAX_LISTED_RECORDS } from "../../shapes/journal.ts";
 import type { Client } from "../access/client.ts";
 import { type App, type Exchange, pageOf, serve } from "../http/exchange.ts";
 import {
@@ -22,9 +22,6 @@ import {
 } from "../http/refusals.ts";
 import { callDetail, callView, reportView, shownName } from "../journal-views.ts";
 import type { Inspected, SessionService } from "../service.ts";
-
-/** The most calls of a page. */
-const MAX_CALLS = 500;
 
 /** Milliseconds after which a verification ends. */
 const MAX_VERIFICATION_MS = 600_000;
@@ -54,7 +51,7 @@ export function journalRoutes(app: App, service: SessionService): void {
     const history = historyOf(inspected);
     const query = req.query();
     const page = {
-      ...pageOf(query, MAX_CALLS),
+      ...pageOf(query, MAX_LISTED_RECORDS),
       ...filtersIn(query),
       isVisible: visibleTo(env.client),
       shown: shownNames(redaction),

@@ -8,6 +8,7 @@ import { TooManySessionsError } from "../../sessions/session-errors.ts";
 import type { Sessions } from "../../sessions/sessions.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
 import {
+  MAX_LISTED_SESSIONS,
   NewSession,
   SESSIONS,
   SessionChange,
@@ -65,15 +66,12 @@ class OpenSessions {
   }
 }
 
-/** The most sessions of a page. */
-const MAX_SESSIONS = 1_000;
-
 /** Lists, opens, shows, changes and closes sessions. */
 export function sessionRoutes(app: App, service: SessionService): void {
   const openSessions = new OpenSessions(service.sessions);
 
   serve(app, SESSIONS.listSessions, async ({ env, req, json }) => {
-    return json(await openSessions.page(env.client, pageOf(req.query(), MAX_SESSIONS)));
+    return json(await openSessions.page(env.client, pageOf(req.query(), MAX_LISTED_SESSIONS)));
   });
 
   serve(app, SESSIONS.openSession, async ({ env, json }) => {

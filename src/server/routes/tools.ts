@@ -5,20 +5,17 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import { render, textOf } from "../../rendering/render.ts";
 import { toLine, toPrintableJson } from "../../rendering/shown.ts";
 import type { ShownTool, ToolList } from "../../shapes/server.ts";
-import { SERVER } from "../../shapes/server.ts";
+import { MAX_LISTED_TOOLS, SERVER } from "../../shapes/server.ts";
 import type { WasmImplementation } from "../../tool/implementations/implementations.ts";
 import { type App, pageOf, serve } from "../http/exchange.ts";
 import type { Inspected, SessionService } from "../service.ts";
-
-/** The most tools of a page. */
-const MAX_TOOLS = 500;
 
 /** Describes the tools of the server to people. */
 export function toolRoutes(app: App, { inspected }: SessionService): void {
   const list = new ListedTools(inspected);
 
   serve(app, SERVER.listConsoleTools, async ({ env, req, json }) => {
-    const { limit } = pageOf(req.query(), MAX_TOOLS);
+    const { limit } = pageOf(req.query(), MAX_LISTED_TOOLS);
     return json(await list.page(req.query("after"), limit, env.closed));
   });
 }
