@@ -1,9 +1,9 @@
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { RecordedSuspensionStore } from "../programs/stores/recorded-store.ts";
 import type { SuspensionStore } from "../programs/stores/suspension-store.ts";
-import type { Backend } from "../record/backend.ts";
+import { type Backend, RecordError } from "../record/backend.ts";
 import { PostgresBackend } from "../record/postgres-backend.ts";
-import type { PostgresOptions } from "../record/postgres-connection.ts";
+import { checkPostgresOptions, type PostgresOptions } from "../record/postgres-connection.ts";
 import type { ConfirmationBroker } from "../sessions/confirmations/confirmation-broker.ts";
 import { SharedConfirmations } from "../sessions/confirmations/shared-confirmations.ts";
 import type {
@@ -13,6 +13,7 @@ import type {
   MessagePlace,
 } from "../sessions/durable-runtime.ts";
 import type { CountShared } from "../sessions/quotas.ts";
+import { SessionStoreError } from "../sessions/session-errors.ts";
 import { RecordedSessionStore } from "../sessions/store/recorded-store.ts";
 import type { MessageRecord, SessionRecord } from "../sessions/store/store.ts";
 import { MessageRuns } from "./message-runs.ts";
@@ -28,15 +29,17 @@ export interface PostgresRuntime extends DurableRuntime {
  * Opens the runtime with which the processes that use one schema of PostgreSQL share sessions: give it to `openSessions` as
  * `durable`. A process that does not reach the database for `leaseMs` is taken for gone, and the others go on with its calls.
  *
- * @throws {TypeError} as a rejection, if an option is invalid, and `RecordError` if the database cannot be used.
+ * @throws {TypeError} as a rejection, if an option is invalid, and {@link SessionStoreError} if the database cannot be used.
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresRuntime> {
-  const { leaseMs = DEFAULT_LEASE_MS } = options;
-  const backend = await PostgresBackend.open({ ...options, leaseMs });
-  return new RecordedRuntime(backend, leaseMs);
+  const settings = checkPostgresOptions(options);
+  try {
+    return new RecordedRuntime(await PostgresBackend.open(settings), settings.leaseMs);
+  } catch (error) {
+    throw error instanceof RecordError ? new SessionStoreError(error.message, { cause: error }) : error;
+  }
 }
 
-const DEFAULT_LEASE_MS = 10_000;
 /** For how long calls that run may continue when the process ends, in ms. */
 const DRAIN_MS = 10_000;
 

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Sql } from "postgres";
 import { freezeJson, type JsonValue } from "../json/value.ts";
 import {
   type Backend,
@@ -19,6 +18,7 @@ import {
   failureOf,
   isOfConnecting,
   isOfStatement,
+  type PostgresClient,
   type PostgresOptions,
   textOf,
 } from "./postgres-connection.ts";
@@ -53,11 +53,11 @@ export class PostgresBackend implements Backend {
   readonly member: string = randomUUID();
   readonly #schema: string;
   readonly #leaseMs: number;
-  readonly #connect: (max: number) => Sql;
+  readonly #connect: (max: number) => PostgresClient;
   /** Writes one group of batches after the other. */
-  #writing: Sql;
-  #reading: Sql;
-  readonly #listening: Sql;
+  #writing: PostgresClient;
+  #reading: PostgresClient;
+  readonly #listening: PostgresClient;
   readonly #waiting: Waiting[] = [];
   #isWriting = false;
   #isResolving = false;
@@ -86,7 +86,10 @@ export class PostgresBackend implements Backend {
     return backend;
   }
 
-  private constructor({ schema, leaseMs }: Required<PostgresOptions>, connect: (max: number) => Sql) {
+  private constructor(
+    { schema, leaseMs }: Required<PostgresOptions>,
+    connect: (max: number) => PostgresClient,
+  ) {
     this.#schema = schema;
     this.#leaseMs = leaseMs;
     this.#connect = connect;
@@ -366,7 +369,7 @@ export class PostgresBackend implements Backend {
     }
   }
 
-  #replace(client: Sql): void {
+  #replace(client: PostgresClient): void {
     if (this.#isClosed) return;
     if (client === this.#reading) this.#reading = this.#connect(READERS);
     else if (client === this.#writing) this.#writing = this.#connect(1);

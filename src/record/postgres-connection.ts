@@ -1,5 +1,23 @@
-import type { Sql } from "postgres";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { RecordError } from "./backend.ts";
+
+const NAMES: OptionNames<PostgresOptions> = { url: true, schema: true, leaseMs: true };
+
+/** The part of the package `postgres` that is used: types of users must compile without it. */
+export interface PostgresClient {
+  unsafe(
+    statement: string,
+    values?: (string | number)[],
+    options?: { readonly prepare: boolean },
+  ): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  begin(body: (client: Pick<PostgresClient, "unsafe">) => Promise<void>): Promise<unknown>;
+  listen(
+    channel: string,
+    onNotification: (payload: string) => void,
+    onListening: () => void,
+  ): Promise<unknown>;
+  end(options: { readonly timeout: number }): Promise<void>;
+}
 
 /** How a database of PostgreSQL is reached. */
 export interface PostgresOptions {
@@ -7,7 +25,7 @@ export interface PostgresOptions {
   readonly url: string;
   /** The schema that has the tables: small letters, digits and `_`. It is created if it does not exist. Default: `sandgate`. */
   readonly schema?: string;
-  /** After how many ms without a sign of it a process is missing from {@link Backend.members}. Default: 10,000. */
+  /** After how many ms without a sign of it a process is taken for gone: 500 to 600,000. Default: 10,000. */
   readonly leaseMs?: number;
 }
 
@@ -19,11 +37,9 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
  *
  * @throws {TypeError} if one is invalid.
  */
-export function checkPostgresOptions({
-  url,
-  schema = "sandgate",
-  leaseMs = 10_000,
-}: PostgresOptions): Required<PostgresOptions> {
+export function checkPostgresOptions(options: PostgresOptions): Required<PostgresOptions> {
+  refuseUnknown(options, NAMES, "openPostgres");
+  const { url, schema = "sandgate", leaseMs = 10_000 } = options;
   const parsed = URL.parse(url);
   if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) {
     // It may have a password.
@@ -41,12 +57,12 @@ export function checkPostgresOptions({
 }
 
 /** Returns what opens connections, at most so many at once. They are opened when they are used, and again when they were lost. */
-export async function connector(url: string): Promise<(max: number) => Sql> {
+export async function connector(url: string): Promise<(max: number) => PostgresClient> {
   const postgres = await loadPostgres();
   const { hostname = "", searchParams } = URL.parse(url) ?? {};
   const isOutside = hostname !== "" && !LOOPBACK.test(hostname);
-  return (max) =>
-    postgres(url, {
+  return (max) => {
+    const client: unknown = postgres(url, {
       max,
       // Without it, anyone on the way could read the arguments of calls.
       ...(isOutside && searchParams?.has("sslmode") !== true && { ssl: "verify-full" as const }),
@@ -56,6 +72,8 @@ export async function connector(url: string): Promise<(max: number) => Sql> {
       onnotice: () => {},
       connection: { application_name: "sandgate", default_transaction_isolation: "read committed" },
     });
+    return client as PostgresClient;
+  };
 }
 
 async function loadPostgres(): Promise<typeof import("postgres")> {

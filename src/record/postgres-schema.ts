@@ -1,5 +1,5 @@
-import type { Sql } from "postgres";
 import { type Batch, boundsOf, keyText, partText, RecordError } from "./backend.ts";
+import type { PostgresClient } from "./postgres-connection.ts";
 
 /**
  * Each entry brings a schema from the format of its index to the next one, with `$S` for its name. Entries are never changed.
@@ -115,7 +115,7 @@ const FORMAT_KEY = "!format";
  * @param schema A checked name, which needs no quotes.
  * @throws {RecordError} as a rejection, if the schema has a newer format, or has other tables.
  */
-export async function migrate(sql: Sql, schema: string): Promise<void> {
+export async function migrate(sql: PostgresClient, schema: string): Promise<void> {
   await sql.begin(async (transaction) => {
     await transaction.unsafe("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`sandgate ${schema}`]);
     const format = await formatOf(transaction, schema);
@@ -136,7 +136,7 @@ export async function migrate(sql: Sql, schema: string): Promise<void> {
   });
 }
 
-async function formatOf(sql: Pick<Sql, "unsafe">, schema: string): Promise<number> {
+async function formatOf(sql: Pick<PostgresClient, "unsafe">, schema: string): Promise<number> {
   const [known] = await sql.unsafe(
     "SELECT to_regnamespace($1) AS schema, to_regclass($2) AS record, (SELECT count(*)::int FROM pg_class WHERE relnamespace = to_regnamespace($1)) AS size",
     [schema, `${schema}.record`],

@@ -6,6 +6,7 @@ import * as main from "../../src/entry/index.ts";
 import * as journal from "../../src/entry/journal.ts";
 import * as mcp from "../../src/entry/mcp.ts";
 import * as telemetry from "../../src/entry/opentelemetry.ts";
+import * as postgres from "../../src/entry/postgres.ts";
 import * as programs from "../../src/entry/programs.ts";
 import * as protocols from "../../src/entry/protocols.ts";
 import * as restate from "../../src/entry/restate.ts";
@@ -130,6 +131,11 @@ const CALLS: Readonly<Record<string, readonly [meant: string, (wrong: never) => 
       "prefix",
       (wrong) => restate.openRestate(wrong),
       { ingress: "http://127.0.0.1:1", prefx: "" },
+    ],
+    openPostgres: [
+      "schema",
+      (wrong) => postgres.openPostgres(wrong),
+      { url: "postgres://127.0.0.1:1/x", shema: "a" },
     ],
     Ingress: ["retryMs", (wrong) => new restate.Ingress(wrong), { urls: ["http://127.0.0.1:1"], retyMs: 1 }],
     startServer: [

@@ -1,0 +1,1 @@
+export { openPostgres } from "../cluster/open-postgres.ts";
