@@ -14,7 +14,7 @@ import type {
 import type { CountShared } from "../../sessions/quotas.ts";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/store.ts";
-import { Attempts } from "../calls/attempts.ts";
+import { Attempts, CancelWatch } from "../calls/attempts.ts";
 import type { CallProcess } from "../calls/durable-call.ts";
 import { Ingress, type IngressCall } from "../connection/ingress.ts";
 import { RegistrationWatch, register } from "../connection/registration.ts";
@@ -37,7 +37,6 @@ import {
 import { defineObject, storeServices } from "../objects/services.ts";
 import { RestateSessionStore } from "../store/session-store.ts";
 import { RestateSuspensionStore } from "../store/suspension-store.ts";
-import { CancelWatch } from "./cancel-watch.ts";
 import {
   expireConfirmation,
   OPEN_INQUIRIES_OBJECT,
@@ -47,7 +46,7 @@ import {
   unlistConfirmation,
 } from "./open-confirmations.ts";
 import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
-import type { ToolPlaces } from "./run-calls.ts";
+import type { ToolPlaces } from "./session-run-handlers.ts";
 import { messageKeyOf, sessionRunHandlers } from "./session-run-handlers.ts";
 
 /** Runs sessions on Restate. */
