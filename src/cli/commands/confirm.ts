@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseAnswer } from "../../json/parse-answer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { shown } from "../../rendering/shown.ts";
+import { CONFIRMATIONS, type Confirmation } from "../../shapes/confirmations.ts";
 import type { QuestionAnswer } from "../../tool/question.ts";
 import {
   type CallConfirmation,
@@ -14,6 +15,9 @@ import {
 import { type Answered, Dialogue } from "../confirm/dialogue.ts";
 import { UsageError } from "../errors.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
+
+/** A confirmation as a server describes it, which is not trusted. Members of later versions are ignored. */
+type DescribedConfirmation = { readonly [Name in keyof Confirmation]?: JsonValue };
 
 /** A confirmation of a server. */
 type ServerConfirmation = ServerCall | ServerQuestion;
@@ -64,16 +68,14 @@ class ServerClient {
 
   /** Returns the open confirmations, with whole arguments, the oldest first. */
   async confirmations(): Promise<readonly ServerConfirmation[]> {
-    const { body } = await this.#send("GET", "/v1/confirmations");
+    const { method, path: list } = CONFIRMATIONS.listConfirmations;
+    const { body } = await this.#send(method, list);
     const listed = body["confirmations"];
     if (!Array.isArray(listed)) throw this.#unexpected();
     const whole: ServerConfirmation[] = [];
     for (const each of listed) {
       if (!isJsonObject(each)) throw this.#unexpected();
-      const [session, turn, request] = ["sessionId", "turnId", "requestId"].map((name) =>
-        segment(each[name]),
-      );
-      const path = `/v1/sessions/${session}/turns/${turn}/confirmations/${request}`;
+      const path = pathOf(each);
       const { status, body: confirmation } = await this.#send("GET", path, undefined, [404]);
       if (status === 404 || confirmation["resolution"] !== undefined) continue;
       const read = readConfirmation(path, confirmation);
@@ -255,35 +257,31 @@ function parsed(json: string): JsonValue | undefined {
  * Reads a confirmation from the server's JSON: texts that are missing are empty. Returns `undefined` if a person could not
  * decide on it: it has no time at which it expires, or is about a call without a grant or with arguments that are not JSON.
  */
-function readConfirmation(path: string, confirmation: JsonObject): ServerConfirmation | undefined {
-  if (!Number.isSafeInteger(confirmation["expiresAt"])) return undefined;
+function readConfirmation(path: string, confirmation: DescribedConfirmation): ServerConfirmation | undefined {
+  if (!Number.isSafeInteger(confirmation.expiresAt)) return undefined;
   const base = {
     path,
-    requestId: text(confirmation["requestId"]),
-    digest: text(confirmation["digest"]),
-    messageKey: JSON.stringify([
-      confirmation["sessionId"],
-      confirmation["turnId"],
-      confirmation["messageId"],
-    ]),
-    principal: confirmation["principal"] === undefined ? undefined : text(confirmation["principal"]),
-    callId: text(confirmation["callId"]),
-    toolName: text(confirmation["toolName"]),
-    expiresAt: Number(confirmation["expiresAt"]),
+    requestId: text(confirmation.requestId),
+    digest: text(confirmation.digest),
+    messageKey: JSON.stringify([confirmation.sessionId, confirmation.turnId, confirmation.messageId]),
+    principal: confirmation.principal === undefined ? undefined : text(confirmation.principal),
+    callId: text(confirmation.callId),
+    toolName: text(confirmation.toolName),
+    expiresAt: Number(confirmation.expiresAt),
   };
-  if (confirmation["kind"] !== "question") return readCall(base, confirmation);
+  if (confirmation.kind !== "question") return readCall(base, confirmation);
   return {
     ...base,
     kind: "question",
-    question: text(confirmation["wholeQuestion"]),
-    multiple: confirmation["multiple"] === true,
-    ...(Array.isArray(confirmation["options"]) && { options: texts(confirmation["options"]) }),
+    question: text(confirmation.wholeQuestion),
+    multiple: confirmation.multiple === true,
+    ...(Array.isArray(confirmation.options) && { options: texts(confirmation.options) }),
   };
 }
 
 function readCall(
   base: Omit<ServerQuestion, "kind" | "question" | "options" | "multiple">,
-  confirmation: JsonObject,
+  confirmation: DescribedConfirmation,
 ): ServerCall | undefined {
   const { grant, arguments: args } = confirmation;
   if (parsed(text(args)) === undefined || !isJsonObject(grant)) return undefined;
@@ -294,13 +292,21 @@ function readCall(
   return {
     ...base,
     kind: "call",
-    sideEffects: text(confirmation["sideEffects"]),
+    sideEffects: text(confirmation.sideEffects),
     arguments: text(args),
-    projectedChanges: texts(confirmation["projectedChanges"]),
-    question: text(confirmation["question"]),
+    projectedChanges: texts(confirmation.projectedChanges),
+    question: text(confirmation.question),
     grant: { sandbox: text(grant["sandbox"]), limits: part("limits"), capabilities: part("capabilities") },
-    choices: texts(confirmation["choices"]),
+    choices: texts(confirmation.choices),
   };
+}
+
+/** The path of a confirmation in a list. */
+function pathOf({ sessionId, turnId, requestId }: DescribedConfirmation): string {
+  const parameters: Readonly<Record<string, JsonValue | undefined>> = { id: sessionId, turnId, requestId };
+  return CONFIRMATIONS.readConfirmation.path.replaceAll(/:(\w+)/g, (_, name: string) =>
+    segment(parameters[name]),
+  );
 }
 
 function texts(value: JsonValue | undefined): readonly string[] {
