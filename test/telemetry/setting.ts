@@ -15,7 +15,7 @@ export interface Sdk {
   /** Both, as options. */
   readonly telemetry: { readonly tracer: Tracer; readonly meter: Meter };
   /** Exports what there is, and returns all spans so far, in the order in which they ended. */
-  spans(): Promise<readonly ReceivedSpan[]>;
+  spans(): Promise<ReceivedSpan[]>;
   /** Exports the metrics, and returns all points of this export. */
   points(): Promise<readonly ReceivedPoint[]>;
 }

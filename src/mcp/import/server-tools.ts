@@ -57,7 +57,7 @@ class ToolHandle implements McpToolHandle {
     const isRepeatable = sideEffects === "none" || sideEffects === "read";
     const { original: name, inputSchema, listed } = tool;
     const called = { name, inputSchema, listed, isRepeatable };
-    const { signal, call, pause, onProgress, onLog } = options;
+    const { signal, call, trace, pause, onProgress, onLog } = options;
     const linked = links?.of(connection.name, call, pause);
     const report = (progress: McpProgress): void => {
       linked?.client.progress(progress);
@@ -65,6 +65,7 @@ class ToolHandle implements McpToolHandle {
     };
     const end = await callTool(connection, called, args, {
       signal,
+      trace,
       ...(onLog && { onLog }),
       ...(linked && { link: linked.link }),
       ...((linked !== undefined || onProgress !== undefined) && { onProgress: report }),

@@ -86,7 +86,14 @@ function exchangeParts({ sdk, runs, pending, options }: ServerParts, session: Se
 /** The part of the SDK's context that a call uses on this wire if it wants no notifications. */
 function contextOf({ envelope }: PlainCall, signal: AbortSignal): ServerContext {
   const nothing = async (): Promise<void> => {};
-  const mcpReq = { signal, envelope, requestState: () => undefined, notify: nothing, log: nothing };
+  const mcpReq = {
+    signal,
+    envelope,
+    _meta: envelope,
+    requestState: () => undefined,
+    notify: nothing,
+    log: nothing,
+  };
   return { mcpReq } as unknown as ServerContext;
 }
 
@@ -113,7 +120,8 @@ export function readPlainCall(sdk: Sdk, message: JsonValue, header: HeaderOf): P
   if (!isJsonObject(params) || !hasOnly(params, ["name", "arguments", "_meta"])) return undefined;
   const { name, arguments: args = {}, _meta: envelope } = params;
   if (typeof name !== "string" || header("mcp-name") !== name || !isJsonObject(args)) return undefined;
-  const keys = [sdk.PROTOCOL_VERSION_META_KEY, sdk.CLIENT_INFO_META_KEY, sdk.CLIENT_CAPABILITIES_META_KEY];
+  const own = [sdk.PROTOCOL_VERSION_META_KEY, sdk.CLIENT_INFO_META_KEY, sdk.CLIENT_CAPABILITIES_META_KEY];
+  const keys = [...own, "traceparent", "tracestate"];
   if (!isJsonObject(envelope) || !hasOnly(envelope, keys)) return undefined;
   if (envelope[sdk.PROTOCOL_VERSION_META_KEY] !== REVISION) return undefined;
   const { [sdk.CLIENT_INFO_META_KEY]: client, [sdk.CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;

@@ -1,5 +1,6 @@
 import type { LoggingLevel, ServerContext } from "@modelcontextprotocol/server";
 import { beginning } from "../../base/text.ts";
+import { readTraceHeaders, type TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import { copyJson } from "../../json/copy.ts";
@@ -115,6 +116,7 @@ function takeOrStart(
       capabilities: capabilities(context),
       early: responses,
       watch: watchOf(context),
+      trace: traceOf(context),
       isModern,
     });
   }
@@ -171,6 +173,15 @@ async function askAll(
 
 function refusalText(method: string, error: unknown): string {
   return `the client did not answer ${method}: ${error instanceof Error ? error.message : "it failed"}`;
+}
+
+/** The trace that a client's request continues (MCP, `_meta`): it decides only where the call's span belongs. */
+function traceOf({ mcpReq }: ServerContext): TraceHeaders | undefined {
+  const { traceparent, tracestate } = (mcpReq._meta ?? {}) as JsonObject;
+  return readTraceHeaders({
+    traceparent: typeof traceparent === "string" ? traceparent : undefined,
+    tracestate: typeof tracestate === "string" ? tracestate : undefined,
+  });
 }
 
 /** Tells a client what happens to a call: progress if its request has a token for that, and logs if it wants them. */

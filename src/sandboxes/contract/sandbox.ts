@@ -85,7 +85,7 @@ export interface TurnObserver {
 
 /** Follows a running task. */
 export interface TaskTrace {
-  /** Returns the headers with which a request to an executor continues the trace; `undefined` if there is nothing to continue. */
+  /** Returns the headers with which a request to an executor or an MCP server continues the trace; `undefined` if there is nothing to continue. */
   headers(): TraceHeaders | undefined;
 }
 
@@ -262,4 +262,14 @@ export function ownerOf({
   toolName,
 }: Pick<SandboxTask, "principal" | "sessionId" | "toolName">): QueueOwner {
   return { principal: principal?.id, session: sessionId, tool: toolName };
+}
+
+/** Returns the headers that continue the trace of a task; `undefined` if it is not traced. */
+export function traceHeadersOf({ trace }: SandboxTask): TraceHeaders | undefined {
+  try {
+    return trace?.headers();
+  } catch {
+    // Tracing must not affect the call.
+    return undefined;
+  }
 }

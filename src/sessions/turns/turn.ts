@@ -147,19 +147,27 @@ export class Turn implements TurnCore {
    * Dispatches one call as a message of its own, as soon as it has a slot. It does not wait for messages of
    * {@link dispatchAll}.
    *
+   * @param options.trace The trace that the call belongs to: see {@link DispatchMessageOptions}.
    * @returns Its result, or `null` if `hooks.onToolCall` aborted it. Never rejects for the call.
    * @throws `SessionStoreError`, as a rejection, if the call cannot be stored, which then does not run.
    */
-  dispatch(call: ToolCall): Promise<ToolExecution | null> {
+  dispatch(
+    call: ToolCall,
+    { trace }: Pick<DispatchMessageOptions, "trace"> = {},
+  ): Promise<ToolExecution | null> {
     const id = this.#nextMessageId();
     const received = messageCall(call);
     const { durable } = this.session;
     if (durable !== undefined) {
-      const results = this.#whileUnderWay(() => runDurably(durable, this, id, [received], { isAlone: true }));
+      const results = this.#whileUnderWay(() =>
+        runDurably(durable, this, id, [received], { isAlone: true, trace }),
+      );
       return results.then(([result = null]) => result);
     }
-    if (this.session.store === undefined) return new MessageRun(this, id, [received]).runFirst();
-    return this.#messages.first(id, received, () => new MessageRun(this, id, [received]).runFirst());
+    if (this.session.store === undefined) return new MessageRun(this, id, [received], { trace }).runFirst();
+    return this.#messages.first(id, received, () =>
+      new MessageRun(this, id, [received], { trace }).runFirst(),
+    );
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { TraceHeaders } from "../../base/trace-headers.ts";
 import { compileHeaders, compileUrl } from "../../http-template/http-template.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { LogLevel } from "../streamed.ts";
@@ -118,6 +119,8 @@ export interface McpCallOptions {
   readonly onLog?: (level: LogLevel, message: string) => void;
   /** Which call it is, so that its client can be found. Default: it has none. */
   readonly call?: McpCallIdentity;
+  /** Continues the trace of the call, as members of `_meta`. Default: it is not traced. */
+  readonly trace?: TraceHeaders | undefined;
   /** Stops the call's wall time while a person answers. Default: it continues. */
   readonly pause?: PauseWallTime;
 }

@@ -1,7 +1,7 @@
 import { createServer, type Server as HttpServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { EventStream } from "../../../src/engine/call/events.ts";
+import { type CallTracer, EventStream } from "../../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { type McpImports, openMcp } from "../../../src/mcp/import/open-mcp.ts";
 import type { McpServer } from "../../../src/mcp/server/mcp-server.ts";
@@ -30,10 +30,12 @@ export interface ProxyOptions {
   readonly wire: Revision;
   /** Default: those of the conformance suite, under whose names it calls the fixtures. */
   readonly keepsNames?: boolean;
+  /** Follows the calls of the proxy. Default: none. */
+  readonly tracer?: CallTracer | undefined;
 }
 
 /** Starts a proxy whose clients reach the tools, resources and prompts of one server. */
-export async function startProxy({ target, wire, keepsNames = true }: ProxyOptions): Promise<Proxy> {
+export async function startProxy({ target, wire, keepsNames = true, tracer }: ProxyOptions): Promise<Proxy> {
   const older = wire === "2025-11-25" ? await startOlder(target) : undefined;
   const sandboxes = await openSandboxes();
   const registry = new ToolRegistry();
@@ -57,7 +59,7 @@ export async function startProxy({ target, wire, keepsNames = true }: ProxyOptio
       mcp?.promptsChanged();
     },
   });
-  const { server, front, url } = await serve(registry, sandboxes, imports);
+  const { server, front, url } = await serve(registry, sandboxes, imports, tracer);
   mcp = server.mcp;
   return {
     url,
@@ -72,7 +74,12 @@ export async function startProxy({ target, wire, keepsNames = true }: ProxyOptio
   };
 }
 
-async function serve(registry: ToolRegistry, sandboxes: Sandboxes, imports: McpImports) {
+async function serve(
+  registry: ToolRegistry,
+  sandboxes: Sandboxes,
+  imports: McpImports,
+  tracer: CallTracer | undefined,
+) {
   const port = await freePort();
   const server = await startServer({
     registry,
@@ -86,6 +93,7 @@ async function serve(registry: ToolRegistry, sandboxes: Sandboxes, imports: McpI
     credentials: [CALLER],
     mcp: { confirm: "elicitation", imported: () => imports.offers, logs: true },
     limits: { drainMs: 1_000 },
+    ...(tracer && { tracer }),
   });
   return { server, front: await asCaller(port, server.address), url: `http://localhost:${port}/mcp` };
 }

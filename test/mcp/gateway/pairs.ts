@@ -1,4 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { CallTracer } from "../../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { McpOffers } from "../../../src/mcp/server/mcp-offers.ts";
@@ -36,7 +37,16 @@ export interface Pair extends AsyncDisposable {
 export async function connectPair(
   [client, server]: readonly [Revision, Revision],
   tools: (server: () => McpServer) => readonly Tool[],
-  { offers = {}, person }: { readonly offers?: McpOffers; readonly person?: Person } = {},
+  {
+    offers = {},
+    person,
+    tracer,
+  }: {
+    readonly offers?: McpOffers;
+    readonly person?: Person;
+    /** Follows the calls of the server and of the proxy. Default: none. */
+    readonly tracer?: CallTracer;
+  } = {},
 ): Promise<Pair> {
   const sandboxes = await openSandboxes();
   const registry = new ToolRegistry();
@@ -51,12 +61,18 @@ export async function connectPair(
     hosts: [`127.0.0.1:${port}`],
     mcp: { ...offers, confirm: "elicitation", logs: true },
     limits: { drainMs: 1_000 },
+    ...(tracer && { tracer }),
   });
   const mcp = behind.mcp;
   if (mcp === undefined) throw new Error("there is no server of MCP");
   for (const tool of tools(() => mcp)) registry.register(tool);
   const front = await asCaller(port, behind.address);
-  const proxy = await startProxy({ target: `http://127.0.0.1:${port}/mcp`, wire: server, keepsNames: false });
+  const proxy = await startProxy({
+    target: `http://127.0.0.1:${port}/mcp`,
+    wire: server,
+    keepsNames: false,
+    tracer,
+  });
   const peer = new Client(
     { name: "test", version: "1" },
     {

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes, randomUUID } from "node:crypto";
+import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import type { DispatchEvent } from "../../../engine/call/events.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import type { ConfirmationEvent } from "../../../sessions/confirmations/confirmation-broker.ts";
@@ -18,6 +19,8 @@ interface ClientCall {
   readonly capabilities: ClientCapabilities;
   readonly early: InputResponses;
   readonly watch: RunWatch;
+  /** The trace that the call belongs to. Default: one of its own. */
+  readonly trace?: TraceHeaders | undefined;
   readonly isModern: boolean;
 }
 
@@ -57,7 +60,7 @@ export class Runs {
   }
 
   /** Makes a call through the whole pipeline. */
-  start({ session, name, arguments: args, capabilities, early, watch, isModern }: ClientCall): Run {
+  start({ session, name, arguments: args, capabilities, early, watch, trace, isModern }: ClientCall): Run {
     const { confirm = "none", approvalUrl, sessions } = this.#options;
     const fits = JSON.stringify(args).length <= MAX_FORM_CHARS;
     const asks = confirm === "elicitation" && fits && showsForms(capabilities);
@@ -69,7 +72,7 @@ export class Runs {
     const run = new Run({ capabilities, early, cancel, suspendSlot: () => turn.suspendSlot(id) });
     const forms = ways.length > 0 ? new InquiryForms(run, sessions, session.principal, ways) : undefined;
     this.#active.set(id, { run, sessionId: session.id, forms, watch, reports: false });
-    const execution = turn.dispatch({ id, name, arguments: args }).finally(() => {
+    const execution = turn.dispatch({ id, name, arguments: args }, trace && { trace }).finally(() => {
       this.#active.delete(id);
       if (this.#active.size === 0) this.#idle?.resolve();
     });

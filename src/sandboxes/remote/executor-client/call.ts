@@ -9,7 +9,7 @@ import { type DispatchRequest, MAX_MODEL_TEXT } from "../../../remote-protocol/s
 import { changesNothing, UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { MemoryLease } from "../../contract/guest-memory.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
-import type { SandboxTask } from "../../contract/sandbox.ts";
+import { type SandboxTask, traceHeadersOf } from "../../contract/sandbox.ts";
 import type { ExecutorEndpoint, ExecutorFleet } from "./endpoint.ts";
 import type { CallExchange, ExchangeEnd } from "./exchange.ts";
 import { LostResult } from "./lost-result.ts";
@@ -350,15 +350,6 @@ export class ExecutorCall {
     this.#bytesUp += bytesUp;
     this.#bytesDown += bytesDown;
     return contacted.length > 0;
-  }
-}
-
-function traceHeadersOf({ trace }: SandboxTask): TraceHeaders | undefined {
-  try {
-    return trace?.headers();
-  } catch {
-    // Tracing must not affect the call.
-    return undefined;
   }
 }
 

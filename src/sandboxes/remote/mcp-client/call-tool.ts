@@ -17,7 +17,7 @@ const REFUSALS: ReadonlySet<unknown> = new Set([-32_700, -32_020, -32_021, -32_0
 const HEADER_MISMATCH = -32_020;
 
 /** Options of {@link callTool}. */
-export interface CallToolOptions extends Pick<McpCallOptions, "signal" | "onProgress" | "onLog"> {
+export interface CallToolOptions extends Pick<McpCallOptions, "signal" | "trace" | "onProgress" | "onLog"> {
   /** The link to the client of the call. Default: no client can be asked. */
   readonly link?: McpCallLink | undefined;
 }

@@ -11,7 +11,7 @@ import {
 } from "../../../tool/implementations/remote-implementation.ts";
 import { shorten } from "../../contract/failure.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import type { Sandbox, SandboxTask, TaskObserver } from "../../contract/sandbox.ts";
+import { type Sandbox, type SandboxTask, type TaskObserver, traceHeadersOf } from "../../contract/sandbox.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
 
 /** The most bytes of a message of a server that the model reads. */
@@ -76,6 +76,7 @@ export class McpSandbox implements Sandbox {
       const end = await remote.mcp.call(args, {
         signal: call.signal,
         call: { callId, turnId },
+        trace: traceHeadersOf(task),
         pause: () => this.#pause(call),
         ...reports,
       });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, McpSubscription, Transport } from "@modelcontextprotocol/client";
 import { MAX_DELAY_MS } from "../../../base/timers.ts";
+import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallOptions } from "../../../tool/implementations/remote-implementation.ts";
 import { answerRequests, type ServerAsks } from "./questions/asked-requests.ts";
@@ -163,7 +164,7 @@ export class Wire {
     name: string,
     args: JsonObject,
     inputSchema: JsonObject,
-    { signal, onProgress, onLog }: Pick<McpCallOptions, "signal" | "onProgress" | "onLog">,
+    { signal, trace, onProgress, onLog }: Pick<McpCallOptions, "signal" | "trace" | "onProgress" | "onLog">,
     link?: McpCallLink,
   ): Promise<JsonObject> {
     const call = { signal, link, ...(onLog && { onLog }) };
@@ -171,7 +172,7 @@ export class Wire {
     const send = async (retry: JsonObject): Promise<JsonObject> => {
       requests++;
       const result: unknown = await this.#client.callTool(
-        { ...retry, ...this.#declared(call), name, arguments: args },
+        { ...retry, ...withTrace(this.#declared(call), trace), name, arguments: args },
         {
           signal,
           timeout: MAX_DELAY_MS,
@@ -270,6 +271,13 @@ function wholeOf(result: unknown): JsonObject {
   if (!isJsonObject(result)) return {};
   const whole = result[WHOLE];
   return isJsonObject(whole) ? whole : result;
+}
+
+/** Adds the members of `_meta` that continue a trace. */
+function withTrace(params: JsonObject, trace: TraceHeaders | undefined): JsonObject {
+  if (trace === undefined) return params;
+  const { _meta } = params;
+  return { ...params, _meta: { ...(isJsonObject(_meta) && _meta), ...trace } };
 }
 
 function withoutResultType(result: JsonObject): JsonObject {
