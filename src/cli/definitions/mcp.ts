@@ -116,6 +116,12 @@ const GRANTS = {
     multiple: true,
     help: "an origin that it may reach; may be repeated",
   },
+  address: {
+    type: "string",
+    value: "RANGE",
+    multiple: true,
+    help: "an address range that is not public and that the host of its URL may have, such as 127.0.0.1/32; may be repeated",
+  },
   env: {
     type: "string",
     short: "e",
@@ -141,15 +147,21 @@ const add = defineCommand({
   options: {
     ...ADDING,
     ...GRANTS,
+    bearer: {
+      type: "string",
+      value: "NAME",
+      help: "the variable of this environment that has the bearer token for its URL",
+    },
   },
   exitCodes: { 1: "the server cannot be used yet, and was not added" },
   read: (
-    { config = CONFIG.value, confirm: confirming, scripts, ...grants },
+    { config = CONFIG.value, confirm: confirming, scripts, bearer, ...grants },
     { NAME, COMMAND, ARGUMENT },
   ) => ({
     config,
     confirming,
     scripts,
+    bearer,
     grants,
     name: NAME,
     words: [COMMAND, ...ARGUMENT],

@@ -1,6 +1,8 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { json } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startRegistry, type TestRegistry } from "../../../fixtures/mcp/registry.ts";
 import { ISOLATIONS } from "../../../sandboxes/process/availability.ts";
 import { createFolder, type Outcome, sandgate, type TerminalOptions } from "../../sandgate.ts";
@@ -10,6 +12,12 @@ beforeAll(async () => {
   registry = await startRegistry();
 });
 afterAll(() => registry.close());
+
+interface JsonRpc {
+  readonly id?: number;
+  readonly method: string;
+  readonly params?: { readonly protocolVersion?: string };
+}
 
 const COMMAND = ["--", "npx", "-y", "notes-server@1.0.0"];
 
@@ -187,6 +195,55 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp add", () => {
     const { code, stderr } = await project.add(["--", ...words]);
     expect([code, stderr]).toEqual([1, expect.stringContaining(text)]);
     expect(existsSync(project.config)).toBe(false);
+  });
+
+  test("starts a script beside it, whose folder is granted", async () => {
+    const script = readFileSync(new URL("../../../fixtures/mcp/notes-server.mjs", import.meta.url), "utf8");
+    const project = await createProject({ "server/notes.mjs": script, "server/package.json": "{}" });
+    const words = ["--", "node", join(project.folder, "server/notes.mjs")];
+    const refused = await project.add(words);
+    expect([refused.code, refused.stdout]).toEqual([
+      1,
+      expect.stringContaining(`--read ${join(project.folder, "server/notes.mjs")}`),
+    ]);
+    expect(refused.stdout).not.toContain("node:internal");
+    const answers = { stdin: "r\nclient\n", isInteractive: true };
+    expect((await project.add(words, answers)).code).toBe(0);
+    expect(project.text).toContain(`{ directory: ${join(project.folder, "server")}`);
+  });
+
+  test("connects to a URL, and says how it is reached and who asks", async () => {
+    const project = await createProject();
+    const far = createServer(async (request, response) => {
+      if (request.headers.authorization !== "Bearer of-the-far-one")
+        return void response.writeHead(401).end();
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      const { id, method, params } = (await json(request)) as JsonRpc;
+      const tools = [{ name: "look", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } }];
+      const info = {
+        protocolVersion: params?.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: "far", version: "1" },
+      };
+      if (id === undefined) return void response.writeHead(202).end();
+      response.setHeader("content-type", "application/json");
+      const result = method === "initialize" ? info : method === "tools/list" ? { tools } : undefined;
+      const error = { code: -32_601, message: "unknown" };
+      return void response.end(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }));
+    });
+    await new Promise<void>((resolve) => far.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void far.close());
+    const url = `http://127.0.0.1:${(far.address() as { port: number }).port}/mcp`;
+    const local = await project.add(["--", url]);
+    expect([local.code, local.stdout]).toEqual([1, expect.stringContaining("--address 127.0.0.1/32")]);
+    const unknown = await project.add(["--address", "127.0.0.1/32", "--", url]);
+    expect([unknown.code, unknown.stdout]).toEqual([1, expect.stringContaining("--bearer")]);
+    vi.stubEnv("FAR_TOKEN", "of-the-far-one");
+    const added = await project.add(["--address", "127.0.0.1/32", "--bearer", "FAR_TOKEN", "--", url]);
+    expect([added.code, added.stdout]).toEqual([0, expect.stringContaining("mcp_notes_look: read")]);
+    expect(project.text).toContain("bearer: { env: FAR_TOKEN }");
+    expect(project.text).not.toContain("of-the-far-one");
+    expect((await project.run("check")).code).toBe(0);
   });
 
   test("needs a name and a command", async () => {

@@ -32,16 +32,20 @@ interface AddOptions extends AddingOptions {
   /** A command, or the URL of a server. */
   readonly words: readonly string[];
   readonly grants: GivenGrants;
+  /** The variable that has the bearer token for the URL. Default: it gets none. */
+  readonly bearer: string | undefined;
 }
 
 /** Adds a server to a config, after it was started once. */
 export async function add(
-  { name, words, grants, ...options }: AddOptions,
+  { name, words, grants, bearer, ...options }: AddOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   const [command = "", ...args] = words;
   const isUrl = /^https?:\/\//i.test(command) && args.length === 0;
-  const found: FoundServer = isUrl ? { name, url: command } : { name, command, args };
+  const found: FoundServer = isUrl
+    ? { name, url: command, ...(bearer !== undefined && { bearer }) }
+    : { name, command, args };
   using questions = new Questions(terminal);
   const { code } = await addServers([found], grants, options, questions, terminal);
   return code;

@@ -18,6 +18,7 @@ export interface WrittenServer {
   readonly env?: Readonly<Record<string, SecretPlace | { readonly env: string }>>;
   readonly headers?: Readonly<Record<string, SecretPlace>>;
   readonly bearer?: { readonly env: string };
+  readonly addresses?: readonly string[];
   readonly fs?: readonly JsonObject[];
   readonly net?: readonly string[];
 }
@@ -244,7 +245,7 @@ export function serverText(server: WrittenServer): string {
 
 function written(document: Document, server: WrittenServer): YAMLMap {
   const node = document.createNode(server) as YAMLMap;
-  for (const member of ["args", "net"]) flow(node.get(member));
+  for (const member of ["args", "net", "addresses", "bearer"]) flow(node.get(member));
   for (const member of ["env", "headers"]) {
     const values = node.get(member);
     if (isMap(values)) for (const { value } of values.items) flow(value);

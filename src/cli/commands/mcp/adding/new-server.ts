@@ -35,6 +35,8 @@ export interface GivenGrants {
   /** Files and directories that can also be written. */
   readonly write: readonly string[];
   readonly net: readonly string[];
+  /** Address ranges that are not public and that the host of a URL may have. */
+  readonly address: readonly string[];
   /** `NAME`, a variable of Sandgate's environment, or `NAME=VALUE`. */
   readonly env: readonly string[];
 }
@@ -54,6 +56,8 @@ interface Context extends InstallOptions {
   readonly questions: Questions;
   readonly terminal: Terminal;
 }
+
+const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|sh)$/;
 
 /** The longest path of Linux. */
 const MAX_PATH = 4_096;
@@ -117,15 +121,21 @@ async function written(found: FoundServer, given: GivenGrants, context: Context)
     const sent: Record<string, { readonly file: string }> = {};
     for (const [header, value] of Object.entries(headers))
       sent[header] = await secrets.write(name, header, value);
+    if (secretArguments([url])[0])
+      await print(
+        context.terminal.stderr,
+        shown`The URL of '${name}' has what looks like a secret, which will stand in the config`,
+      );
     return {
       url,
+      ...(given.address.length > 0 && { addresses: given.address }),
       ...(Object.keys(sent).length > 0 && { headers: sent }),
       ...(found.bearer !== undefined && { bearer: { env: found.bearer } }),
     };
   }
   const wanted = wantedPackage(command ?? "", args);
   const program = wanted === undefined ? findProgram(command ?? "") : await packageOf(wanted, context);
-  const absolute = (wanted?.args ?? args).map(absoluteArgument);
+  const absolute = (wanted?.args ?? args.map(absoluteScript)).map(absoluteArgument);
   const areSecret = secretArguments(absolute);
   const named: (string | { readonly file: string })[] = [];
   for (const [index, argument] of absolute.entries())
@@ -170,6 +180,11 @@ function absoluteArgument(argument: string): string {
   return /^\.{1,2}(?:\/|$)/.test(argument) ? resolve(argument) : argument;
 }
 
+/** A script beside the command line that starts it, as `node server.js` names one. */
+function absoluteScript(argument: string): string {
+  return SCRIPT.test(argument) && existsSync(argument) ? resolve(argument) : argument;
+}
+
 /** A file or a directory that a server is given by its name. */
 interface NamedPlace {
   readonly path: string;
@@ -188,11 +203,12 @@ function placesAmong(
 ): readonly NamedPlace[] {
   const isPackage = wantedPackage(command, args) !== undefined;
   const named = args.flatMap((argument): NamedPlace[] => {
-    const path = absoluteArgument(argument.replace(/^--?[\w-]+=/, ""));
+    const named = argument.replace(/^--?[\w-]+=/, "");
+    const path = absoluteArgument(isPackage ? named : absoluteScript(named));
     const where = "is among the arguments of";
     const stat = isAbsolute(path) && path !== "/" ? statSync(path, { throwIfNoEntry: false }) : undefined;
     if (stat === undefined) return [];
-    const isScript = !isPackage && /\.(?:[cm]?[jt]s|py|rb|sh)$/.test(path);
+    const isScript = !isPackage && SCRIPT.test(path);
     return [
       isScript ? { path: packageFolder(path), isFile: false, where } : { path, isFile: stat.isFile(), where },
     ];

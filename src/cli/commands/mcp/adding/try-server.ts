@@ -33,8 +33,15 @@ const MAX_SHOWN = 20;
 
 const ORIGIN = /'(https?:\/\/[^'\s]+)'/;
 
+/** Lines of a trace of Node.js or Python, and of the code that it quotes. */
+const TRACE =
+  /^\s*(?:at |File "|[\^~]+\s*$|throw |[{}\]]|code: |requireStack|node:internal|Node\.js v\d|Traceback)/;
+
+/** The most lines of a server that are shown when it cannot be used. */
+const MAX_LINES = 8;
+
 const FILE_REFUSED =
-  /\b(?:ENOENT|EACCES|EPERM|EROFS|no such file|permission denied|read-only file system|not found|does not exist|cannot access|not accessible|inaccessible)\b/i;
+  /\b(?:cannot find (?:module|package)|can't open file|ENOENT|EACCES|EPERM|EROFS|no such file|permission denied|read-only file system|not found|does not exist|cannot access|not accessible|inaccessible)\b/i;
 const FILE_WRITTEN = /\bEROFS\b|read-only file system|\b(?:mkdir|write|unlink|rename|rmdir|copyfile)\b/i;
 const ABSOLUTE = /(?<![\w./:-])\/[^\s'"`,;:()[\]{}<>|*?]+/g;
 
@@ -54,6 +61,14 @@ const REASONS: readonly { readonly pattern: RegExp; readonly text: string }[] = 
   {
     pattern: /\b(?:ENOTFOUND|EAI_AGAIN)\b|name resolution|could not resolve|nodename nor servname/i,
     text: "it looked up a host by itself, which nothing in the sandbox can: only requests through the proxy of the variables HTTPS_PROXY and HTTP_PROXY are sent, to origins of 'net'. A Node.js before 22.21 or 24.5 does not use them",
+  },
+  {
+    pattern: /which is not public/,
+    text: "its address is none of the public ones: grant it with --address, such as --address 127.0.0.1/32",
+  },
+  {
+    pattern: /\b401\b|unauthori[sz]ed/i,
+    text: "it wants a token: name the variable that has one with --bearer, or have a person log in with 'oauth' in the config (docs/mcp.md#oauth)",
   },
   {
     pattern:
@@ -78,7 +93,7 @@ export async function tryServer(
   const remarks = new Set<string>();
   const origins = new Set<string>();
   const onNotice = ({ kind, message }: McpNotice): void => {
-    if (kind === "stderr" || kind === "log" || kind === "ended") lines.push(message);
+    if (kind === "stderr" || kind === "log") lines.push(message);
     if (kind !== "problem" || message.startsWith("it cannot be connected to")) return;
     const origin = message.includes("request was refused") ? ORIGIN.exec(message)?.[1] : undefined;
     if (origin === undefined) remarks.add(hide(message));
@@ -103,13 +118,15 @@ export async function tryServer(
     problem = imports.servers.get(name)?.problem;
     hasOffers = [...imports.definitions().keys()].some((each) => each.includes("/"));
   }
-  for (const { pattern, text } of REASONS) if (lines.some((line) => pattern.test(line))) remarks.add(text);
-  if (problem !== undefined) for (const line of lines) remarks.add(hide(line));
-  // What is in the problem is shown once.
-  for (const remark of remarks)
-    if (problem?.includes(remark) || remark.includes(problem ?? "\0")) remarks.delete(remark);
+  const texts = problem === undefined ? lines : [...lines, problem];
+  for (const { pattern, text } of REASONS) if (texts.some((line) => pattern.test(line))) remarks.add(text);
+  if (problem !== undefined) {
+    // A trace says where in the server, and not what it lacks; what is in the problem is shown once.
+    const telling = lines.filter((line) => !TRACE.test(line) && !problem?.includes(line.trim()));
+    for (const line of telling.slice(0, MAX_LINES)) remarks.add(hide(line.trim()));
+  }
   const needs: NeededGrant[] = [...origins].map((origin) => ({ kind: "net", origin }));
-  if (isProgram) needs.push(...neededOf(lines, options));
+  if (isProgram) needs.push(...neededOf(texts, options));
   return {
     problem: problem && hide(problem),
     tools: new Map(registry.names.map((tool) => [tool, classOf(registry, tool)])),
