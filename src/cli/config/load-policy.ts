@@ -4,6 +4,7 @@ import { inSlices } from "../../base/turns.ts";
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, described, mapOf, PATH } from "../../config/shape.ts";
 import { type ConfigPath, ConfigSource, readConfigFile } from "../../config/source.ts";
+import { anyObject, record, type TypeOf } from "../../json/shape.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { CedarPolicy } from "../../policy/cedar/cedar-policy.ts";
 import type { PolicyTool } from "../../policy/file/checked-rule.ts";
@@ -17,26 +18,22 @@ import { type AllowedUse, usedBy } from "../../policy/rule/rule.ts";
 import { strictest } from "../../policy/strictest.ts";
 import { pathBeside } from "./guard-code.ts";
 
-/** The shape of a policy in Cedar. */
-export const CEDAR_SHAPE: CompiledShape = compileShape(
-  mapOf(
-    {
-      cedar: described(PATH, "The file of policies in Cedar: see docs/cedar.md#in-sandgateyaml."),
-      grants: described(
-        { type: "object", additionalProperties: { type: "object" } },
-        "What the policies in Cedar grant, by name: the `sandboxes`, `isolation`, `limits` and `capabilities` of a rule.",
-      ),
-    },
-    ["cedar", "grants"],
-  ),
+const CEDAR = mapOf(
+  {
+    cedar: described(PATH, "The file of policies in Cedar: see docs/cedar.md#in-sandgateyaml."),
+    grants: described(
+      record(anyObject()),
+      "What the policies in Cedar grant, by name: the `sandboxes`, `isolation`, `limits` and `capabilities` of a rule.",
+    ),
+  },
+  ["cedar", "grants"],
 );
 
+/** The shape of a policy in Cedar. */
+export const CEDAR_SHAPE: CompiledShape = compileShape(CEDAR);
+
 /** A policy in Cedar, as a config names it. */
-interface CedarEntry {
-  /** The path of the policies' file. */
-  readonly cedar: string;
-  readonly grants: JsonObject;
-}
+type CedarEntry = TypeOf<typeof CEDAR>;
 
 /** A policy, unless it has errors, and its problems. */
 interface PolicyResult {

@@ -1,7 +1,8 @@
 import { MAX_DELAY_MS } from "../../base/timers.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, described, mapOf, PATH, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
+import type { TypeOf } from "../../json/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { MemoryKeyValue, type MemoryKeyValueOptions } from "../../key-value/key-value-store.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
@@ -11,7 +12,7 @@ import {
 } from "../../sandboxes/remote/executor-client/credentials.ts";
 import { ISOLATIONS } from "../../tool/sandbox-mode.ts";
 import { guardCommand, guardedPathBeside } from "./guard-code.ts";
-import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
+import { readTextBeside, readToken, TOKEN } from "./token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
 
@@ -36,6 +37,20 @@ const MICROVM: JsonObject = mapOf({
     PATH,
     "Where booted machines are saved. Default: `sandgate/microvm` in the user's cache directory.",
   ),
+});
+
+/** The credentials for executors. Paths are relative to the file. */
+const REMOTE = mapOf({
+  signingKey: described(PATH, "The private key that signs requests, in PEM. Requires `keyId`."),
+  keyId: described(TEXT, "The id under which executors know the public key. Requires `signingKey`."),
+  token: described(TOKEN, "The bearer token of requests."),
+  frames: described(
+    FLAG,
+    "Whether calls go over one connection for each executor that accepts it. Default: `false`.",
+  ),
+  ca: described(PATH, "The certificate authorities to trust, in PEM. Default: those of Node.js."),
+  cert: described(PATH, "The certificate for executors that ask for one, in PEM. Requires `key`."),
+  key: described(PATH, "The private key of the certificate, in PEM. Requires `cert`."),
 });
 
 /** The shape of `sandboxes`: the options of `openSandboxes` that a file can contain. */
@@ -96,18 +111,7 @@ export const SANDBOXES_SHAPE: CompiledShape = compileShape(
     ),
     remote: described(
       {
-        ...mapOf({
-          signingKey: described(PATH, "The private key that signs requests, in PEM. Requires `keyId`."),
-          keyId: described(TEXT, "The id under which executors know the public key. Requires `signingKey`."),
-          token: described(TOKEN, "The bearer token of requests."),
-          frames: described(
-            { type: "boolean" },
-            "Whether calls go over one connection for each executor that accepts it. Default: `false`.",
-          ),
-          ca: described(PATH, "The certificate authorities to trust, in PEM. Default: those of Node.js."),
-          cert: described(PATH, "The certificate for executors that ask for one, in PEM. Requires `key`."),
-          key: described(PATH, "The private key of the certificate, in PEM. Requires `cert`."),
-        }),
+        ...REMOTE,
         dependentRequired: { signingKey: ["keyId"], keyId: ["signingKey"], cert: ["key"], key: ["cert"] },
       },
       "The credentials for executors, and how calls are sent to them. Default: no credentials.",
@@ -119,19 +123,7 @@ export const SANDBOXES_SHAPE: CompiledShape = compileShape(
 interface SandboxesEntry extends Pick<SandboxesOptions, "workers" | "wasm" | "process" | "microvm"> {
   /** Bounds of the stores in this process's memory. */
   readonly keyValue?: MemoryKeyValueOptions;
-  readonly remote?: RemoteEntry;
-}
-
-interface RemoteEntry {
-  /** The path of the private key in PEM. */
-  readonly signingKey?: string;
-  readonly keyId?: string;
-  readonly token?: TokenEntry;
-  readonly frames?: boolean;
-  /** The paths of certificate authorities, of a certificate and of its key, in PEM. */
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
+  readonly remote?: TypeOf<typeof REMOTE>;
 }
 
 /**
@@ -167,7 +159,7 @@ export async function loadSandboxOptions(
 }
 
 async function loadCredentials(
-  { signingKey: file, keyId, token: tokenEntry, frames, ...files }: RemoteEntry,
+  { signingKey: file, keyId, token: tokenEntry, frames, ...files }: TypeOf<typeof REMOTE>,
   entry: ConfigEntry<SandboxesEntry>,
   problems: ConfigProblem[],
 ): Promise<ExecutorClientOptions> {

@@ -6,10 +6,11 @@ import type { ConfigSource } from "../../config/source.ts";
 import type { CallTracer } from "../../engine/call/events.ts";
 import { isLocal } from "../../executor/http/listen-address.ts";
 import { parseHttpUrl } from "../../http-template/http-template.ts";
+import { record, type TypeOf, typed } from "../../json/shape.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { shown } from "../../rendering/shown.ts";
 import { UsageError } from "../errors.ts";
-import { readToken, TOKEN, type TokenEntry } from "./token.ts";
+import { readToken, TOKEN } from "./token.ts";
 
 /** Where telemetry is sent, and what is in it. */
 export interface TelemetrySettings {
@@ -20,35 +21,27 @@ export interface TelemetrySettings {
   readonly content: "none" | "digest" | "full";
 }
 
-/** The entry as it is written. */
-interface TelemetryEntry {
-  readonly otlp: string;
-  readonly headers?: Readonly<Record<string, TokenEntry>>;
-  readonly metrics?: boolean;
-  readonly content?: TelemetrySettings["content"];
-}
+const TELEMETRY = mapOf(
+  {
+    otlp: described(
+      TEXT,
+      "The address of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`: `/v1/traces` and `/v1/metrics` are added.",
+    ),
+    headers: described(
+      record(TOKEN),
+      "Headers of each request by their names, with values that are secrets. They are sent over TLS or to this machine only. Default: none.",
+    ),
+    metrics: described(FLAG, "Whether the durations of calls are sent as a metric. Default: `true`."),
+    content: described(
+      typed<TelemetrySettings["content"]>({ type: "string", enum: ["none", "digest", "full"] }),
+      "What spans have of the arguments and outputs of calls: nothing, the SHA-256 digest, or everything, redacted. Default: `none`.",
+    ),
+  },
+  ["otlp"],
+);
 
 /** The shape of `telemetry`. */
-export const TELEMETRY_SHAPE: CompiledShape = compileShape(
-  mapOf(
-    {
-      otlp: described(
-        TEXT,
-        "The address of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`: `/v1/traces` and `/v1/metrics` are added.",
-      ),
-      headers: described(
-        { type: "object", additionalProperties: TOKEN },
-        "Headers of each request by their names, with values that are secrets. They are sent over TLS or to this machine only. Default: none.",
-      ),
-      metrics: described(FLAG, "Whether the durations of calls are sent as a metric. Default: `true`."),
-      content: described(
-        { type: "string", enum: ["none", "digest", "full"] },
-        "What spans have of the arguments and outputs of calls: nothing, the SHA-256 digest, or everything, redacted. Default: `none`.",
-      ),
-    },
-    ["otlp"],
-  ),
-);
+export const TELEMETRY_SHAPE: CompiledShape = compileShape(TELEMETRY);
 
 /**
  * Loads the `telemetry` of a config; `undefined` if it has none, or one with problems.
@@ -60,7 +53,7 @@ export async function loadTelemetry(
   problems: ConfigProblem[],
 ): Promise<TelemetrySettings | undefined> {
   if (source.at(["telemetry"]) === undefined) return undefined;
-  const entry = source.read<TelemetryEntry>(TELEMETRY_SHAPE, problems, ["telemetry"]);
+  const entry = source.read<TypeOf<typeof TELEMETRY>>(TELEMETRY_SHAPE, problems, ["telemetry"]);
   if (entry === undefined) return undefined;
   const { otlp, headers: written = {}, metrics = true, content = "none" } = entry.value;
   const before = problems.length;
