@@ -270,5 +270,9 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp import", () => {
     writeFileSync(other.client, `${readFileSync(other.client, "utf8")} `);
     const undone = await other.import(["--undo"]);
     expect([undone.code, undone.stderr]).toEqual([2, expect.stringContaining("was changed since")]);
+    const [, backup = ""] = /in (\S+\.json)\n/.exec(undone.stderr) ?? [];
+    writeFileSync(backup, readFileSync(backup, "utf8").replace('"version": 1', '"version": 2'));
+    const newer = await other.import(["--undo"]);
+    expect([newer.code, newer.stderr]).toEqual([2, expect.stringContaining("has format 2")]);
   });
 });

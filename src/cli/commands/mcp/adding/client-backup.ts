@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { homedir } from "node:os";
 import { basename, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isNewerFormat, newerFormatText } from "../../../../base/own-files.ts";
 import { PACKAGE_FOLDER } from "../../../../base/package-folder.ts";
 import { equalJson, isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
 import {
@@ -19,12 +20,15 @@ import { SecretFiles, secretArguments } from "./secret-files.ts";
 /** The name of Sandgate among the servers of a client. */
 const OWN_NAME = "sandgate";
 
+/** The format of backups. */
+const VERSION = 1;
+
 /** Shorter values are no secrets, and can be parts of other words. */
 const MIN_SECRET = 8;
 
 /** A client's config before Sandgate was written into it. Values that may be secrets are in files of their own. */
 interface Backup {
-  readonly version: 1;
+  readonly version: typeof VERSION;
   readonly file: string;
   /** The text, with marks in the places of secrets. */
   readonly text: string;
@@ -76,7 +80,9 @@ export async function undoClient(path: string): Promise<void> {
     : [];
   if (newest === undefined) throw new ClientConfigError(`there is no backup of ${path}`);
   const place = join(folder, newest);
-  const { text, secrets, written } = JSON.parse(await readFile(place, "utf8")) as Backup;
+  const { version, text, secrets, written } = JSON.parse(await readFile(place, "utf8")) as Backup;
+  if (isNewerFormat(version, VERSION))
+    throw new ClientConfigError(`${place} ${newerFormatText(version, VERSION)}`);
   const current = await readFile(file, "utf8").catch(() => "");
   if (digestOf(current) !== written)
     throw new ClientConfigError(`${path} was changed since: put back by hand what is in ${place}`);
@@ -221,7 +227,13 @@ async function makeBackup(client: ClientConfig, written: string, config: string)
     folder,
     `${new Date().toISOString().replace(/[:.]/g, "-")}-${randomUUID().slice(0, 8)}.json`,
   );
-  const backup: Backup = { version: 1, file: client.file, text, secrets: places, written: digestOf(written) };
+  const backup: Backup = {
+    version: VERSION,
+    file: client.file,
+    text,
+    secrets: places,
+    written: digestOf(written),
+  };
   await writeFile(place, `${JSON.stringify(backup, undefined, 2)}\n`, { mode: 0o600, flag: "wx" });
   return place;
 }
