@@ -113,6 +113,17 @@ export const JournalVerification = object(
 );
 export type JournalVerification = TypeOf<typeof JournalVerification>;
 
+const COUNTS = {
+  calls: integer(),
+  denied: integer({ description: "The calls that were not allowed to run." }),
+  failed: integer(),
+  asked: integer({ description: "The calls about which a person was asked." }),
+};
+
+const NAME = optional(
+  string({ description: "Absent for all others, beyond the most that are counted by name." }),
+);
+
 export const Overview = object({
   sessions: object(
     { open: integer(), running: integer(), waiting: integer() },
@@ -130,27 +141,14 @@ export const Overview = object({
         isComplete: boolean({
           description: "Whether everything in the range was counted. If not, it is being read: ask again.",
         }),
-        steps: list(
-          object({
-            calls: integer(),
-            denied: integer({ description: "The calls that were not allowed to run." }),
-            failed: integer(),
-            asked: integer({ description: "The calls about which a person was asked." }),
-          }),
-          { description: "The numbers of each step." },
-        ),
+        steps: list(object(COUNTS), { description: "The numbers of each step." }),
         total: object({
-          calls: integer(),
-          denied: integer(),
-          failed: integer(),
-          asked: integer(),
+          ...COUNTS,
           sessions: integer({ description: "The sessions that made a first call." }),
         }),
         tools: list(
           object({
-            name: optional(
-              string({ description: "Absent for all others, beyond the most that are counted by name." }),
-            ),
+            name: NAME,
             calls: integer(),
             denied: integer(),
             failed: integer(),
@@ -171,9 +169,7 @@ export const Overview = object({
         ),
         sandboxes: list(
           object({
-            name: optional(
-              string({ description: "Absent for all others, beyond the most that are counted by name." }),
-            ),
+            name: NAME,
             calls: integer(),
             p50Ms: number(),
             p95Ms: number(),
@@ -182,9 +178,7 @@ export const Overview = object({
         ),
         approvers: list(
           object({
-            name: optional(
-              string({ description: "Absent for all others, beyond the most that are counted by name." }),
-            ),
+            name: NAME,
             allowed: integer(),
             denied: integer(),
             quick: integer({ description: "How many calls were allowed within 2 s of the request." }),
@@ -195,9 +189,7 @@ export const Overview = object({
         ),
         limits: list(
           object({
-            name: optional(
-              string({ description: "Absent for all others, beyond the most that are counted by name." }),
-            ),
+            name: NAME,
             calls: integer(),
           }),
           { description: "The limits that calls reached." },
