@@ -49,6 +49,7 @@ export class RecordedRuntime implements PostgresRuntime {
   readonly programs: SuspensionStore;
   readonly #backend: Backend;
   readonly #leaseMs: number;
+  readonly #drainMs: number;
   readonly #messages: RecordedMessages;
   readonly #host = Promise.withResolvers<DurableHost>();
   #inquiries: SharedConfirmations | undefined;
@@ -60,10 +61,14 @@ export class RecordedRuntime implements PostgresRuntime {
   #closing: Promise<void> | undefined;
   readonly #stops: (() => void)[] = [];
 
-  /** @param leaseMs After how many ms without a sign of it the backend takes a process for gone. */
-  constructor(backend: Backend, leaseMs: number) {
+  /**
+   * @param leaseMs After how many ms without a sign of it the backend takes a process for gone.
+   * @param drainMs For how many ms calls that run may continue when this process ends. Default: 10,000.
+   */
+  constructor(backend: Backend, leaseMs: number, drainMs: number = DRAIN_MS) {
     this.#backend = backend;
     this.#leaseMs = leaseMs;
+    this.#drainMs = drainMs;
     this.store = new RecordedSessionStore(backend);
     this.programs = new RecordedSuspensionStore(backend, { ownsBackend: false });
     this.#messages = new RecordedMessages(this.store.operations);
@@ -162,7 +167,7 @@ export class RecordedRuntime implements PostgresRuntime {
   async #close(): Promise<void> {
     clearTimeout(this.#scanning);
     for (const stop of this.#stops) stop();
-    await this.#runs?.close(DRAIN_MS);
+    await this.#runs?.close(this.#drainMs);
     await this.#backend.close();
   }
 }

@@ -20,7 +20,7 @@ export async function openServer(
 ): Promise<Sessions> {
   const registry = new ToolRegistry();
   for (const tool of tools) registry.register(tool);
-  const durable = new RecordedRuntime(backend, LEASE_MS);
+  const durable = new RecordedRuntime(backend, LEASE_MS, 500);
   return openSessions({
     suspensions: openSuspensions({ store: durable.programs, keys: [KEY] }),
     registry,
