@@ -131,7 +131,8 @@ export class PostgresBackend implements Backend {
           () => {
             if (!this.#isResolving) this.#problem = undefined;
           },
-          (error: unknown) => this.#fail(error),
+          // Also what says no more than that nothing can be written, as on a replica.
+          (error: unknown) => this.#failWith(error),
         )
         .finally(() => {
           // The connection that listens can be dead without a sign of it.
@@ -336,9 +337,12 @@ export class PostgresBackend implements Backend {
   }
 
   #fail(error: unknown): void {
-    if (isOfStatement(error)) return;
+    if (!isOfStatement(error)) this.#failWith(error);
+  }
+
+  #failWith(error: unknown): void {
     const isNew = this.#problem === undefined;
-    this.#problem = `PostgreSQL cannot be reached: ${textOf(error)}`;
+    this.#problem = `PostgreSQL cannot be ${isOfStatement(error) ? "written" : "reached"}: ${textOf(error)}`;
     if (isNew) this.#beatLater();
   }
 

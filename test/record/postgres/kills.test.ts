@@ -79,6 +79,21 @@ describe.skipIf(NO_POSTGRES !== undefined)("A backend on PostgreSQL", () => {
     await backend.close();
   });
 
+  test("says that nothing can be written, as on a replica, until it can", async () => {
+    const schema = server.newSchema();
+    const backend = await PostgresBackend.open({ url: server.url, schema, leaseMs: 500 });
+    const sql = postgres(server.url, { max: 1 });
+    await sql.unsafe(`ALTER TABLE ${schema}.members RENAME TO away`);
+    while (backend.problem === undefined) await sleep(20);
+    expect(backend.problem).toMatch(/^PostgreSQL cannot be written: /);
+    await expect(async () => backend.apply({ checks: [], writes: [] })).rejects.toThrow(RecordError);
+    await sql.unsafe(`ALTER TABLE ${schema}.away RENAME TO members`);
+    while (backend.problem !== undefined) await sleep(20);
+    expect(await backend.apply({ checks: [], writes: [{ key: ["t", "a"], value: 1 }] })).toBeUndefined();
+    await sql.end();
+    await backend.close();
+  });
+
   test("notifies of what may have changed while no connection listened", async () => {
     const schema = server.newSchema();
     const backend = await PostgresBackend.open({ url: server.url, schema });
