@@ -139,7 +139,7 @@ test("The measures of the house do not grow", async () => {
       goal: 0,
     },
     { name: "exported names of sandgate", value: main, most: 110, goal: 110 },
-    { name: "exported names of all entry points", value: all, most: 357, goal: 360 },
+    { name: "exported names of all entry points", value: all, most: 358, goal: 360 },
   ];
   console.log(measureTable(measures));
   const grown = measures.filter(({ value, most }) => value > most);

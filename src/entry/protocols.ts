@@ -27,6 +27,10 @@ export { anthropicMessagesProtocol } from "../protocols/providers/anthropic.ts";
 export { aiSdkProtocol } from "../protocols/providers/ai-sdk.ts";
 export { AiSdkToolError, type AiSdkToolSet, aiSdkToolSet } from "../protocols/providers/ai-sdk-tool-set.ts";
 
+// Tools of other libraries
+
+export { wrapTools } from "../protocols/wrapped-tools.ts";
+
 // OpenAI Agents
 
 export { type AgentsToolSet, agentsToolSet } from "../protocols/providers/openai/agents-tool-set.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { SANDBOX_MODES } from "../../../src/tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
-import { blocksOf } from "../snippets.ts";
+import { blocksOf, printedBy, saidOutput } from "../snippets.ts";
 
 const text = readFileSync("docs/tools.md", "utf8");
 
@@ -17,6 +17,12 @@ describe("docs/tools.md", () => {
   test("has an implementation for each sandbox", () => {
     const modes = Array.from(text.matchAll(/^\| `(\w+): /gm), ([, mode]) => mode);
     expect(new Set(modes)).toEqual(new Set(SANDBOX_MODES));
+  });
+
+  test("has a program that wraps tools, and prints what it says", async () => {
+    const [program = ""] = blocksOf("docs/tools.md", "ts");
+    expect(await printedBy(program)).toEqual(saidOutput(program));
+    expect(saidOutput(program)).toEqual(["weather"]);
   });
 
   test("has a sandgate.yaml that checks without a problem", async () => {
