@@ -155,12 +155,12 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
   await check("/v1/confirmations", "get", carol.send("GET", "/v1/confirmations"));
   await check("/v1/programs", "get", carol.send("GET", "/v1/programs"));
-  const confirmation = `${at}/turns/{turnId}/confirmations/{requestId}`;
-  await check(confirmation, "get", carol.send("GET", pathOf(inquiry)));
-  await check(confirmation, "post", carol.answer(inquiry, { decision: "allow", digest: "" }));
-  await check(confirmation, "post", carol.answer(inquiry, { decision: "always" }));
-  await check(confirmation, "post", carol.answer(inquiry, { decision: "deny" }));
-  await check(confirmation, "get", carol.send("GET", pathOf(inquiry)));
+  const path = `${at}/turns/{turnId}/confirmations/{requestId}`;
+  await check(path, "get", carol.send("GET", pathOf(inquiry)));
+  await check(path, "post", carol.answer(inquiry, { decision: "allow", digest: "" }));
+  await check(path, "post", carol.answer(inquiry, { decision: "always" }));
+  await check(path, "post", carol.answer(inquiry, { decision: "deny" }));
+  await check(path, "get", carol.send("GET", pathOf(inquiry)));
   await alice.executions(id, turnId);
   await check(`${at}/turns/{turnId}`, "get", alice.send("GET", `${session}/turns/${turnId}?format=openai`));
   const { approvals } = (await check(
@@ -178,10 +178,10 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   };
   const [question] = (await carol.inquiries()) as readonly [ListedInquiry];
   await check("/v1/confirmations", "get", carol.send("GET", "/v1/confirmations"));
-  await check(confirmation, "get", carol.send("GET", pathOf(question)));
-  await check(confirmation, "post", carol.answer(question, { decision: "answer", answer: "c" }));
-  await check(confirmation, "post", carol.answer(question, { decision: "answer", answer: "b" }));
-  await check(confirmation, "get", carol.send("GET", pathOf(question)));
+  await check(path, "get", carol.send("GET", pathOf(question)));
+  await check(path, "post", carol.answer(question, { decision: "answer", answer: "c" }));
+  await check(path, "post", carol.answer(question, { decision: "answer", answer: "b" }));
+  await check(path, "get", carol.send("GET", pathOf(question)));
   await alice.executions(id, asking);
   await check(at, "patch", carol.send("PATCH", session, { mode: "manual" }));
   await check(at, "get", alice.send("GET", session));
@@ -193,7 +193,7 @@ test("real requests and responses match docs/openapi.yaml", async () => {
     "post",
     alice.send("POST", `${session}/turns/${waiting}/cancel`, {}),
   );
-  await check(confirmation, "post", carol.answer(late, { decision: "allow" }));
+  await check(path, "post", carol.answer(late, { decision: "allow" }));
   await check(`${at}/changes`, "get", alice.send("GET", `${session}/changes`));
   await check(`${at}/changes`, "post", carol.send("POST", `${session}/changes`, { decision: "reject" }));
   await check(`${at}/changes`, "post", alice.send("POST", `${session}/changes`, { decision: "reject" }));

@@ -1,6 +1,6 @@
 import type { ObjectContext, ObjectOptions, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
-import type { ConfirmationRecord, Inquiry, Resolution } from "../../sessions/confirmations/confirmation.ts";
+import type { Inquiry, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import type { LedgerRecord, SessionRecord } from "../../sessions/store/store.ts";
 import type { RestateSdk, RestateService } from "../connection/worker.ts";
 import {
@@ -23,6 +23,7 @@ import { callHandlers } from "./session/call-handlers.ts";
 import { messageHandlers } from "./session/message-handlers.ts";
 import { sessionConfirmationHandlers } from "./session/session-confirmations.ts";
 import { sessionHandlers } from "./session/session-handlers.ts";
+import type { StoredRecord } from "./session/session-state.ts";
 
 /** The options of the objects of stores. A handler may say otherwise. */
 const OBJECT_OPTIONS: ObjectOptions = {
@@ -209,7 +210,7 @@ function confirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       return resolution;
     },
 
-    read: reader(sdk, async (ctx: ObjectSharedContext): Promise<ConfirmationRecord | undefined> => {
+    read: reader(sdk, async (ctx: ObjectSharedContext): Promise<StoredRecord | undefined> => {
       const [known, resolution] = await read(sdk, ctx);
       if (known === null) return undefined;
       return { inquiry: known.inquiry, ...(resolution !== null && { resolution }) };

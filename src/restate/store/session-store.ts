@@ -37,6 +37,7 @@ import {
 import type { IndexedSession, StoredLedger } from "../objects/services.ts";
 import type { CallOfSession } from "../objects/session/call-handlers.ts";
 import type { WaitingInSession } from "../objects/session/session-handlers.ts";
+import { recordOf, type StoredRecord } from "../objects/session/session-state.ts";
 import {
   DEFAULT_TIMEOUT_MS,
   isTooLong,
@@ -195,9 +196,10 @@ export class RestateSessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): Promise<ConfirmationRecord | undefined> {
-    const place = this.client.nextPlace();
-    return this.#session(inquiry.sessionId, "addInquiry", { store: this.#store, inquiry, place });
+  async addInquiry(inquiry: Inquiry): Promise<ConfirmationRecord | undefined> {
+    const input = { store: this.#store, inquiry, place: this.client.nextPlace() };
+    const stored = await this.#session<StoredRecord | undefined>(inquiry.sessionId, "addInquiry", input);
+    return stored && recordOf(stored);
   }
 
   /**
@@ -218,7 +220,11 @@ export class RestateSessionStore implements SessionStore {
 
   async inquiry(id: string): Promise<ConfirmationRecord | undefined> {
     if (!canBeInKey(id)) return undefined;
-    return this.client.read(confirmationObject(this.#store, id), "read");
+    const stored = await this.client.read<StoredRecord | undefined>(
+      confirmationObject(this.#store, id),
+      "read",
+    );
+    return stored && recordOf(stored);
   }
 
   /**

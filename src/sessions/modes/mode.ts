@@ -60,12 +60,12 @@ export function writeStoredMode(
 /** @throws {SyntaxError} if a text that looks like JSON is none. */
 export function readStoredMode(text: string): StoredMode {
   if (!text.startsWith("{")) return { mode: text, isPlanApproved: false, planInquiry: undefined };
-  const { mode, plan, planInquiry } = JSON.parse(text) as Partial<
-    Record<"mode" | "plan" | "planInquiry", unknown>
-  >;
+  const stored = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  // The second one is that of earlier versions.
+  const planInquiry = stored["planConfirmation"] ?? stored["planInquiry"];
   return {
-    mode,
-    isPlanApproved: plan === "approved",
+    mode: stored["mode"],
+    isPlanApproved: stored["plan"] === "approved",
     planInquiry: typeof planInquiry === "string" ? planInquiry : undefined,
   };
 }

@@ -2,7 +2,6 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { Approval } from "../../../sessions/approvals.ts";
 import {
   type CallKey,
-  type ConfirmationRecord,
   confirmationInForce,
   type Inquiry,
 } from "../../../sessions/confirmations/confirmation.ts";
@@ -14,11 +13,14 @@ import {
   HEAD_KEY,
   newTurn,
   nextPlace,
+  recordOf,
   SESSION_KEY,
   type StoredCalls,
   type StoredHead,
+  type StoredRecord,
   type StoredSession,
   type StoredTurn,
+  storedRecord,
   turnKey,
 } from "./session-state.ts";
 
@@ -39,7 +41,7 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
         place: given,
         awakeable,
       }: { store: StorePlace; inquiry: Inquiry; place: number; awakeable?: string },
-    ): Promise<ConfirmationRecord | undefined> => {
+    ): Promise<StoredRecord | undefined> => {
       const { id, turnId, messageId, callId, parent } = inquiry;
       const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
       const [session, head, turn] = await readValues<[StoredSession, StoredHead, StoredTurn]>(sdk, ctx, keys);
@@ -47,7 +49,7 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       // An answer would begin the call, in a process that does not know that it was cancelled.
       if (turn?.isCancelled === true && awakeable !== undefined) throw refusal(sdk, "the turn was cancelled");
       if (session === null) {
-        const known = await callObject<ConfirmationRecord | undefined>(sdk, ctx, object, "read");
+        const known = await callObject<StoredRecord | undefined>(sdk, ctx, object, "read");
         if (known !== undefined) return known;
         throw refusal(sdk, "the session is not in the store");
       }
@@ -55,13 +57,12 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
         if (parent !== undefined && (await isCallerEnded(ctx, inquiry))) return undefined;
         const ids = idsAbout(turn, inquiry);
         const records = await sdk.RestatePromise.all(
-          ids.map((each) =>
-            callObject<ConfirmationRecord>(sdk, ctx, confirmationObject(store, each), "read"),
-          ),
+          ids.map((each) => callObject<StoredRecord>(sdk, ctx, confirmationObject(store, each), "read")),
         );
-        const standing =
-          records.find((each) => each.inquiry.id === id) ?? confirmationInForce(records, inquiry);
-        if (standing !== undefined) return standing;
+        const known = records.find((each) => each.inquiry.id === id);
+        if (known !== undefined) return known;
+        const standing = confirmationInForce(records.map(recordOf), inquiry);
+        if (standing !== undefined) return storedRecord(standing);
       }
       const isNew = await callObject<boolean>(sdk, ctx, object, "add", { inquiry, awakeable });
       if (!isNew) return { inquiry };

@@ -1,4 +1,8 @@
-import type { Inquiry } from "../../../sessions/confirmations/confirmation.ts";
+import type {
+  ConfirmationRecord,
+  Inquiry,
+  Resolution,
+} from "../../../sessions/confirmations/confirmation.ts";
 import type { SessionRecord } from "../../../sessions/store/store.ts";
 
 /** Under `session`. */
@@ -35,6 +39,23 @@ export interface StoredTurn {
 /** A confirmation of the session. Its other members are in an object of their own. */
 export interface ConfirmationEntry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
   readonly place: number;
+}
+
+/**
+ * A {@link ConfirmationRecord} as handlers return it. Servers of other versions call them, and what is stored in Restate has
+ * the same names: none of them changes.
+ */
+export interface StoredRecord {
+  readonly inquiry: Inquiry;
+  readonly resolution?: Resolution;
+}
+
+export function recordOf({ inquiry, ...resolved }: StoredRecord): ConfirmationRecord {
+  return { inquiry, ...resolved };
+}
+
+export function storedRecord({ inquiry, ...resolved }: ConfirmationRecord): StoredRecord {
+  return { inquiry, ...resolved };
 }
 
 /** Under `calls/TURN/MESSAGE`: how far the calls of a message have come. */
