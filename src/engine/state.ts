@@ -7,7 +7,7 @@ import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import type { AllowDecision, AskDecision, DecisionTime, PolicyDecision } from "../policy/policy.ts";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import type { Sandbox, SandboxTask } from "../sandboxes/contract/sandbox.ts";
-import type { AnsweredQuestion, Confirmation, RecordedAnswer } from "./call/confirmation.ts";
+import type { AnsweredQuestion, GivenConfirmation, RecordedAnswer } from "./call/confirmation.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { CallTrace } from "./call/events.ts";
 import type { CallPlace, CallSuspension, SuspendableCall } from "./call/suspension.ts";
@@ -58,7 +58,7 @@ export class CallState {
   decisionTime: DecisionTime | undefined = undefined;
   granted: ExecutionGrant | undefined = undefined;
   /** How a person confirmed the call; `undefined` until one does. */
-  confirmation: Confirmation | undefined = undefined;
+  confirmation: GivenConfirmation | undefined = undefined;
   /** What a person answered last; `undefined` until one does. */
   answer: RecordedAnswer | undefined = undefined;
   /** Who answered the questions that the tool asked; `undefined` until it has asked one. */

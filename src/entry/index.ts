@@ -5,9 +5,9 @@ export { callTool } from "../direct/call-tool.ts";
 export type {
   AskUser,
   Confirm,
-  Confirmation,
   ConfirmationAnswer,
   ConfirmationRequest,
+  GivenConfirmation,
   QuestionReply,
   QuestionRequest,
 } from "../engine/call/confirmation.ts";

@@ -6,11 +6,11 @@ import { shown } from "../../rendering/shown.ts";
 import { CONFIRMATIONS, type Confirmation } from "../../shapes/confirmations.ts";
 import type { QuestionAnswer } from "../../tool/question.ts";
 import {
-  type CallConfirmation,
+  type AskedCall,
+  type AskedQuestion,
   showConfirmation,
   shownId,
   showQuestion,
-  type ToolQuestion,
 } from "../confirm/confirmation.ts";
 import { type Answered, Dialogue } from "../confirm/dialogue.ts";
 import { UsageError } from "../errors.ts";
@@ -23,12 +23,12 @@ type DescribedConfirmation = { readonly [Name in keyof Confirmation]?: JsonValue
 type ServerConfirmation = ServerCall | ServerQuestion;
 
 /** A call that waits for an answer. */
-interface ServerCall extends CallConfirmation, ServerConfirmationBase {
+interface ServerCall extends AskedCall, ServerConfirmationBase {
   readonly kind: "call";
 }
 
 /** A question of a tool that waits for an answer. */
-interface ServerQuestion extends ToolQuestion, ServerConfirmationBase {
+interface ServerQuestion extends AskedQuestion, ServerConfirmationBase {
   readonly kind: "question";
 }
 

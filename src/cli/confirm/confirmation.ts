@@ -9,7 +9,7 @@ import { inputSummary, textSummary } from "../../rendering/text-summary.ts";
 import { answerProblem, type QuestionAnswer } from "../../tool/question.ts";
 
 /** A question of a tool to the person at the terminal. Its texts may be hostile. */
-export interface ToolQuestion {
+export interface AskedQuestion {
   readonly principal: string | undefined;
   readonly callId: string;
   readonly toolName: string;
@@ -23,7 +23,7 @@ export interface ToolQuestion {
 }
 
 /** A call that waits for a confirmation. Its texts may be hostile. */
-export interface CallConfirmation {
+export interface AskedCall {
   /** The calls of one assistant message have the same. */
   readonly messageKey: string;
   readonly principal: string | undefined;
@@ -47,7 +47,7 @@ const MAX_ID_CHARS = 64;
 const REDACTION = new Redaction();
 
 /** Shows what a person decides on. Returns whether anything of the arguments was left out or hidden. */
-export function showConfirmation(call: CallConfirmation): {
+export function showConfirmation(call: AskedCall): {
   readonly text: ShownText;
   readonly isPartial: boolean;
 } {
@@ -74,7 +74,7 @@ export function shownId(callId: string): string {
 }
 
 /** Shows the whole arguments, secrets included. */
-export function showWhole(call: CallConfirmation): ShownText {
+export function showWhole(call: AskedCall): ShownText {
   return joinShown(
     [
       shown`the whole arguments of call '${shownId(call.callId)}':`,
@@ -85,7 +85,7 @@ export function showWhole(call: CallConfirmation): ShownText {
 }
 
 /** Shows a question. Returns whether anything of it was left out or hidden. */
-export function showQuestion(asked: ToolQuestion): {
+export function showQuestion(asked: AskedQuestion): {
   readonly text: ShownText;
   readonly isPartial: boolean;
 } {
@@ -102,7 +102,7 @@ export function showQuestion(asked: ToolQuestion): {
 }
 
 /** Shows the whole question, secrets included. */
-export function showWholeQuestion({ question, callId }: ToolQuestion): ShownText {
+export function showWholeQuestion({ question, callId }: AskedQuestion): ShownText {
   return joinShown(
     [
       shown`the whole question of call '${shownId(callId)}':`,
@@ -113,7 +113,7 @@ export function showWholeQuestion({ question, callId }: ToolQuestion): ShownText
 }
 
 /** What the person can enter. */
-export function answerHelp({ options, multiple }: ToolQuestion, isHidden: boolean): string {
+export function answerHelp({ options, multiple }: AskedQuestion, isHidden: boolean): string {
   const form =
     options === undefined
       ? "one line"
@@ -124,7 +124,7 @@ export function answerHelp({ options, multiple }: ToolQuestion, isHidden: boolea
 }
 
 /** Reads a line as an answer; `undefined` if it is none. */
-export function readAnswer(line: string, asked: ToolQuestion): QuestionAnswer | undefined {
+export function readAnswer(line: string, asked: AskedQuestion): QuestionAnswer | undefined {
   const { options, multiple } = asked;
   const answer = options === undefined ? line : chosen(line, options, multiple);
   const isAnswer = answerProblem({ ...(options && { choices: options }), multiple }, answer) === undefined;

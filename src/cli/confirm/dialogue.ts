@@ -11,15 +11,15 @@ import { openSessions, type Sessions } from "../../sessions/sessions.ts";
 import type { QuestionAnswer } from "../../tool/question.ts";
 import { print, type Terminal } from "../terminal.ts";
 import {
+  type AskedCall,
+  type AskedQuestion,
   answerHelp,
-  type CallConfirmation,
   readAnswer,
   showConfirmation,
   shownId,
   showQuestion,
   showWhole,
   showWholeQuestion,
-  type ToolQuestion,
 } from "./confirmation.ts";
 
 /** What a person decides on a call. */
@@ -59,7 +59,7 @@ export class Dialogue implements Disposable {
    * @param answered Called with each answer at once, and awaited: the person can take their time for the next one. Not called for
    *   calls about which the person said nothing, as the input ended.
    */
-  async ask<Call extends CallConfirmation>(
+  async ask<Call extends AskedCall>(
     calls: readonly Call[],
     answered: (call: Call, answer: Answered) => Promise<void>,
   ): Promise<void> {
@@ -103,10 +103,10 @@ export class Dialogue implements Disposable {
    */
   async #choose(
     about: ShownText,
-    partial: readonly CallConfirmation[],
+    partial: readonly AskedCall[],
     more: readonly string[],
     choices: readonly Decision[],
-    whole: readonly CallConfirmation[] = partial,
+    whole: readonly AskedCall[] = partial,
   ): Promise<Answered | "each" | undefined> {
     let isHidden = partial.length > 0;
     const keys = [...KEYS].filter(([, decision]) => choices.includes(decision));
@@ -139,7 +139,7 @@ export class Dialogue implements Disposable {
    *
    * @returns the answer; `"deny"` if the person declines to answer, and `undefined` if the input ended.
    */
-  async askQuestion(asked: ToolQuestion): Promise<{ readonly answer: QuestionAnswer } | "deny" | undefined> {
+  async askQuestion(asked: AskedQuestion): Promise<{ readonly answer: QuestionAnswer } | "deny" | undefined> {
     const { text, isPartial } = showQuestion(asked);
     let isHidden = isPartial;
     await this.#print(text);
@@ -172,7 +172,7 @@ export class Dialogue implements Disposable {
 }
 
 /** The decisions that all the calls accept. */
-function choicesOf(calls: readonly CallConfirmation[]): readonly Decision[] {
+function choicesOf(calls: readonly AskedCall[]): readonly Decision[] {
   return [...KEYS.values()].filter((decision) => calls.every(({ choices }) => choices.includes(decision)));
 }
 
@@ -224,7 +224,7 @@ async function confirm(sessions: Sessions, dialogue: Dialogue, inquiry: Inquiry)
   await sessions.answer(id, { ...given, digest, by: "terminal" });
 }
 
-function questionOf({ shown, callId, principal, expiresAt }: QuestionInquiry): ToolQuestion {
+function questionOf({ shown, callId, principal, expiresAt }: QuestionInquiry): AskedQuestion {
   const { toolName, question, options, multiple } = shown;
   return {
     principal: principal ?? "the message",
@@ -246,7 +246,7 @@ function confirmationOf({
   principal,
   choices,
   expiresAt,
-}: CallInquiry): CallConfirmation {
+}: CallInquiry): AskedCall {
   const { toolName, sideEffects, arguments: args, projectedChanges, question, grant } = shown;
   return {
     messageKey: JSON.stringify([sessionId, turnId, messageId]),

@@ -75,7 +75,7 @@ export type ConfirmationAnswer =
   | { readonly decision: "nobody" };
 
 /** A person's confirmation of a call that ran, or was about to. */
-export interface Confirmation {
+export interface GivenConfirmation {
   readonly by: string;
   /** The `digest` of the request that was answered. */
   readonly digest: string;

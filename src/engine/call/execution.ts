@@ -8,7 +8,7 @@ import type { Isolation, SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ToolError } from "../errors.ts";
 import type { ResultBudget } from "../result-budget.ts";
 import type { Work } from "../work-report.ts";
-import type { AnsweredQuestion, Confirmation } from "./confirmation.ts";
+import type { AnsweredQuestion, GivenConfirmation } from "./confirmation.ts";
 
 /** The result of one dispatched call. Deeply frozen and JSON-serialisable. */
 export interface ToolExecution {
@@ -39,7 +39,7 @@ export interface ToolExecution {
   readonly changes?: Changes;
   readonly receipt: ExecutionReceipt;
   /** Who confirmed the call, and what they saw; absent if no person allowed the call. */
-  readonly confirmation?: Confirmation;
+  readonly confirmation?: GivenConfirmation;
   /**
    * Who answered the questions that the tool asked with `context.ask`, or declined to, in order: at most 100. Absent if
    * there was no answer.
@@ -89,7 +89,7 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
 interface AddedParts {
   readonly error?: ToolError | undefined;
   readonly metadata?: JsonObject | undefined;
-  readonly confirmation?: Confirmation | undefined;
+  readonly confirmation?: GivenConfirmation | undefined;
   readonly resultBudget?: ResultBudget | undefined;
   readonly partialOutput?: string | undefined;
   readonly changes?: Changes | undefined;

@@ -9,7 +9,7 @@ import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
 import type { Changes } from "../../tool/changes.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ErrorCode } from "../errors.ts";
-import type { AnsweredQuestion, Confirmation, RecordedAnswer } from "./confirmation.ts";
+import type { AnsweredQuestion, GivenConfirmation, RecordedAnswer } from "./confirmation.ts";
 import type { ExecutionReceipt } from "./execution.ts";
 
 /** The record of calls. `Journal` of `sandgate/journal` implements it. */
@@ -108,9 +108,9 @@ export interface DecidedRecord extends CallRecord {
   readonly near?: readonly NearMiss[];
   /** The version of the policy that decided, if it says so. */
   readonly policyRevision?: string;
-  readonly confirmation?: Confirmation;
   /** Where the arguments came from; absent if the journal does not ask for it, or the call is not one of a session. */
   readonly sources?: ArgumentSources;
+  readonly confirmation?: GivenConfirmation;
   /** A person's answer to the confirmation of the call. Absent if nobody answered. */
   readonly answer?: RecordedAnswer;
   readonly grant?: ExecutionGrant;

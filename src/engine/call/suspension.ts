@@ -4,7 +4,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { NestedResult } from "../../sandboxes/contract/sandbox.ts";
 import type { OpenCall, TaskSuspension } from "../../sandboxes/contract/suspension.ts";
 import type { Work } from "../work-report.ts";
-import type { Confirmation } from "./confirmation.ts";
+import type { GivenConfirmation } from "./confirmation.ts";
 
 /** Persists calls that wait, so that they outlive their process: see `openSuspensions` of `sandgate/programs`. */
 export interface CallSuspensions {
@@ -81,7 +81,7 @@ export interface EngineState {
   readonly grant: ExecutionGrant;
   readonly limits: ResourceLimits;
   /** Absent if no person confirmed the call. */
-  readonly confirmation?: Confirmation;
+  readonly confirmation?: GivenConfirmation;
   /** Absent if the policy says none. */
   readonly policyRevision?: string;
   /** The digest of the definitions of its tool and of the tools that it may call. */

@@ -1,12 +1,12 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import type { CallConfirmation } from "../../../src/cli/confirm/confirmation.ts";
+import type { AskedCall } from "../../../src/cli/confirm/confirmation.ts";
 import { Dialogue } from "../../../src/cli/confirm/dialogue.ts";
 import { print } from "../../../src/cli/terminal.ts";
 import { shown } from "../../../src/rendering/shown.ts";
 
-const CALL: CallConfirmation = {
+const CALL: AskedCall = {
   messageKey: "m",
   principal: "alice",
   callId: "c1",
@@ -20,7 +20,7 @@ const CALL: CallConfirmation = {
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 
-async function asked(call: CallConfirmation): Promise<string> {
+async function asked(call: AskedCall): Promise<string> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const dialogue = new Dialogue({ stdin, stdout, stderr });
   stdin.end("n\n");

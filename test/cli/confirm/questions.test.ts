@@ -2,13 +2,13 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import type { ToolQuestion } from "../../../src/cli/confirm/confirmation.ts";
+import type { AskedQuestion } from "../../../src/cli/confirm/confirmation.ts";
 import { Dialogue } from "../../../src/cli/confirm/dialogue.ts";
 import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { startServer, TestClient, TOKENS } from "../../server/harness.ts";
 import { createFolder, type Outcome, sandgate, type TerminalOptions } from "../sandgate.ts";
 
-const QUESTION: ToolQuestion = {
+const QUESTION: AskedQuestion = {
   principal: "alice",
   callId: "c1",
   toolName: "ask_user",
@@ -20,7 +20,7 @@ const OPTIONS = { options: ["red", "green", "blue"] };
 
 async function entered(
   input: string,
-  more: Partial<ToolQuestion> = {},
+  more: Partial<AskedQuestion> = {},
 ): Promise<{ readonly reply: unknown; readonly output: string }> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   using dialogue = new Dialogue({ stdin, stdout, stderr });
