@@ -21,7 +21,7 @@ const REST = named([
   "restate/kill-points/*",
   "restate/programs/*",
   "restate/sessions/*",
-  "restate/store/{inquiry-awakeables,principals,session-store}",
+  "restate/store/{confirmation-awakeables,principals,session-store}",
   // PostgreSQL
   "cluster/{kill,postgres}/*",
   "record/postgres/*",

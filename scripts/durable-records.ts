@@ -37,9 +37,9 @@ print("a second of an idle server", idle);
 const sessions: Session[] = [];
 await each("a session is opened", async () => void sessions.push(await server.open()));
 for (const calls of [1, 2, 8]) await each(`a message of ${calls}`, (index) => message(index, calls));
-server.onInquiry((event) => {
+server.onConfirmation((event) => {
   if (event.type !== "requested") return;
-  const { id, digest } = event.inquiry;
+  const { id, digest } = event.confirmation;
   void server.answer(id, { decision: "allow", digest, by: "ann" });
 });
 await each("a message of 1, confirmed", (index) => message(index, 1, "ask"));
@@ -58,7 +58,7 @@ async function message(index: number, calls: number, name = "save"): Promise<voi
 async function each(name: string, run: (index: number) => Promise<void>): Promise<void> {
   const begun = performance.now();
   const before = await work();
-  // Few at once, as at most 32 inquiries of a principal are open.
+  // Few at once, as at most 32 confirmations of a principal are open.
   for (let index = 0; index < count; index += 10) {
     await Promise.all(Array.from({ length: Math.min(10, count - index) }, (_, at) => run(index + at)));
   }

@@ -62,7 +62,7 @@ async function ask(from: number, to: number): Promise<void> {
         .catch(() => {});
     }
   }
-  while (sessions.openInquiries().length < to) await sleep(100);
+  while (sessions.openConfirmations().length < to) await sleep(100);
 }
 
 await ask(0, PER_PRINCIPAL);

@@ -11,8 +11,8 @@ import {
   ALLOWED,
   APPROVAL,
   CALL,
+  CONFIRMATION,
   executionOf,
-  INQUIRY,
   MESSAGE,
   SESSION,
 } from "../../test/sessions/store/records.ts";
@@ -76,11 +76,11 @@ await measure("count", (index) => sessions.count(call(index), "write_file"));
 await measure("claim", (index) => sessions.claim(call(index)));
 await measure("end", (index) => sessions.end(call(index), executionOf("call_0")));
 await measure("calls", (index) => sessions.calls(`s${index}`, "t1", "m1"));
-await measure("addInquiry", (index) =>
-  sessions.addInquiry({ ...INQUIRY, id: `q${index}`, sessionId: `s${index}` }),
+await measure("addConfirmation", (index) =>
+  sessions.addConfirmation({ ...CONFIRMATION, id: `q${index}`, sessionId: `s${index}` }),
 );
-await measure("resolveInquiry", (index) => sessions.resolveInquiry(`q${index}`, ALLOWED));
-await measure("inquiry", (index) => sessions.inquiry(`q${index}`));
+await measure("resolveConfirmation", (index) => sessions.resolveConfirmation(`q${index}`, ALLOWED));
+await measure("confirmation", (index) => sessions.confirmation(`q${index}`));
 await measure("addApproval", (index) =>
   sessions.addApproval({ ...APPROVAL, id: `a${index}`, sessionId: `s${index}` }),
 );

@@ -1,4 +1,4 @@
-import type { CallInquiry, Inquiry, InquiryAnswer, Sessions } from "sandgate/sessions";
+import type { CallConfirmation, Confirmation, PersonAnswer, Sessions } from "sandgate/sessions";
 
 type Arguments = Readonly<Record<string, unknown>>;
 
@@ -20,28 +20,28 @@ const ANSWERS: Readonly<Record<string, string>> = {
   "Is the shipping of an order of exactly 50 free?": "yes",
 };
 
-/** Stands for a person at a terminal: answers every inquiry of the sessions by rules, and prints both. */
+/** Stands for a person at a terminal: answers every confirmation of the sessions by rules, and prints both. */
 export function answerByRule(sessions: Sessions, print: (line: string) => void): void {
-  sessions.onInquiry((event) => {
+  sessions.onConfirmation((event) => {
     if (event.type !== "requested") return;
-    const { inquiry } = event;
-    const answer = answerTo(inquiry);
-    print(`  ? ${textOf(inquiry)} -> ${answer.answer ?? answer.decision}`);
+    const { confirmation } = event;
+    const answer = answerTo(confirmation);
+    print(`  ? ${textOf(confirmation)} -> ${answer.answer ?? answer.decision}`);
     // The digest says what the person has seen.
-    void sessions.answer(inquiry.id, { ...answer, digest: inquiry.digest, by: "ann" });
+    void sessions.answer(confirmation.id, { ...answer, digest: confirmation.digest, by: "ann" });
   });
 }
 
-function answerTo(inquiry: Inquiry): Pick<InquiryAnswer, "decision" | "answer"> {
-  if (inquiry.kind !== "question") return { decision: isAllowed(inquiry) ? "allow" : "deny" };
-  const answer = ANSWERS[inquiry.shown.question];
+function answerTo(confirmation: Confirmation): Pick<PersonAnswer, "decision" | "answer"> {
+  if (confirmation.kind !== "question") return { decision: isAllowed(confirmation) ? "allow" : "deny" };
+  const answer = ANSWERS[confirmation.shown.question];
   return answer === undefined ? { decision: "deny" } : { decision: "answer", answer };
 }
 
-function isAllowed({ shown }: CallInquiry): boolean {
+function isAllowed({ shown }: CallConfirmation): boolean {
   return ALLOWED[shown.toolName]?.(JSON.parse(shown.arguments)) ?? false;
 }
 
-function textOf({ kind, shown }: Inquiry): string {
+function textOf({ kind, shown }: Confirmation): string {
   return kind === "question" ? shown.questionSummary.text : `${shown.question} ${shown.inputSummary.text}`;
 }

@@ -16,9 +16,9 @@ export async function run(policyFile: string): Promise<readonly string[]> {
     // The policy decides who is asked, whatever the class of a tool.
     confirmations: { default: { network: "auto" } },
   });
-  sessions.onInquiry((event) => {
+  sessions.onConfirmation((event) => {
     if (event.type !== "requested") return;
-    const { id, digest, shown } = event.inquiry;
+    const { id, digest, shown } = event.confirmation;
     lines.push(`  asked: ${shown.question}`);
     // Nobody wants this. A real approver shows `shown` to a person, and sends the answer.
     void sessions.answer(id, { decision: "deny", digest, by: "ann" });

@@ -9,9 +9,9 @@ const sessions = await openSessions({
   policy: context.policy,
   confirmations: { tools: { add: "prompt" } },
 });
-sessions.onInquiry(async (event) => {
-  if (event.type !== "requested" || event.inquiry.kind === "question") return;
-  const { id, digest, shown } = event.inquiry;
+sessions.onConfirmation(async (event) => {
+  if (event.type !== "requested" || event.confirmation.kind === "question") return;
+  const { id, digest, shown } = event.confirmation;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`${shown.question} ${shown.inputSummary.text} [y/N] `);
   terminal.close();

@@ -24,7 +24,7 @@ const PAUSE_MS = 200;
 /** What an attempt needs of its process. */
 export interface AttemptParts {
   readonly messages: RecordedMessages;
-  readonly inquiries: SharedConfirmations;
+  readonly confirmations: SharedConfirmations;
   readonly host: DurableHost;
 }
 
@@ -87,7 +87,7 @@ export class CallAttempt {
    * @throws {LostCallError} if another process continues it, and anything else if it could not be dispatched. Both are rejections.
    */
   async run(): Promise<ToolExecution | null> {
-    const { host, inquiries } = this.#parts;
+    const { host, confirmations } = this.#parts;
     const isClaimed = this.#state?.isClaimed === true;
     this.#goesOn = isClaimed && (await host.isSuspended(this.call));
     const isOver = isClaimed && !this.#goesOn && this.#state?.isRepeatable !== true;
@@ -102,16 +102,17 @@ export class CallAttempt {
     }
     // Before the end is stored: an answer to what its tool asked, in any process, would not count any more.
     if (isClaimed || this.#hasAsked)
-      await inquiries.abandonBelow({ ...this.call, callId: this.call.call.id });
-    for (const { inquiry, resolution } of this.#earlier) {
-      if (resolution === undefined && !this.#used.has(inquiry.id)) await inquiries.cancel(inquiry);
+      await confirmations.abandonBelow({ ...this.call, callId: this.call.call.id });
+    for (const { confirmation, resolution } of this.#earlier) {
+      if (resolution === undefined && !this.#used.has(confirmation.id))
+        await confirmations.cancel(confirmation);
     }
     return execution;
   }
 
   #gates(): CallGates {
     const attempt = this;
-    const { inquiries } = this.#parts;
+    const { confirmations } = this.#parts;
     return {
       idempotencyKey: keyOf(this.call),
       signal: this.#aborting.signal,
@@ -121,8 +122,8 @@ export class CallAttempt {
       get isAbandoned() {
         return attempt.#isAbandoned;
       },
-      inquiries: {
-        timeoutMs: inquiries.timeoutMs,
+      confirmations: {
+        timeoutMs: confirmations.timeoutMs,
         ask: (question, options) => this.#ask(question, options),
         earlier: (call) => this.#earlierOf(call),
       },
@@ -150,7 +151,7 @@ export class CallAttempt {
   }
 
   async #ask(question: NewConfirmation, options: AskOptions = {}): Promise<Resolution | "nobody"> {
-    const { inquiries } = this.#parts;
+    const { confirmations } = this.#parts;
     const asking: AskOptions = {
       ...options,
       // The next process has the same confirmation.
@@ -158,12 +159,12 @@ export class CallAttempt {
     };
     if (this.#hasBegun) {
       this.#hasAsked = true;
-      return this.#whenReached(() => inquiries.ask(question, asking));
+      return this.#whenReached(() => confirmations.ask(question, asking));
     }
     const known = this.#knownAnswer(question);
     if (known === undefined && ++this.#asked > MAX_QUESTIONS) return "nobody";
-    if (known !== undefined) this.#used.add(known.inquiry.id);
-    return this.#whenReached(() => inquiries.ask(question, asking, known));
+    if (known !== undefined) this.#used.add(known.confirmation.id);
+    return this.#whenReached(() => confirmations.ask(question, asking, known));
   }
 
   /** Does something, again and again if the store cannot be reached, unless the call has ended meanwhile. */
@@ -185,12 +186,12 @@ export class CallAttempt {
     );
     return (
       usable.find(({ resolution }) => resolution?.decision === "deny") ??
-      usable.findLast(({ inquiry }) => inquiry.digest === question.digest)
+      usable.findLast(({ confirmation }) => confirmation.digest === question.digest)
     );
   }
 
   #earlierOf(call: CallKey): MaybePromise<readonly ConfirmationRecord[]> {
-    if (this.#hasBegun) return this.#goesOn ? this.#parts.inquiries.earlier(call) : [];
+    if (this.#hasBegun) return this.#goesOn ? this.#parts.confirmations.earlier(call) : [];
     return call.callId === this.call.call.id ? this.#earlier : [];
   }
 }

@@ -220,7 +220,7 @@ export class MessageRuns {
     isTakenOver: boolean,
     attempts: Set<CallAttempt>,
   ): Promise<Result> {
-    const { messages, inquiries } = this.#parts;
+    const { messages, confirmations } = this.#parts;
     const { sessionId, turnId, messageId, userText } = message;
     const durable: DurableCall = {
       sessionId,
@@ -232,11 +232,11 @@ export class MessageRuns {
     };
     const place = { sessionId, turnId, messageId, callId: call.id };
     const [isCancelled] = await this.#retry(() => messages.cancelled([message]));
-    const earlier = isTakenOver ? await this.#retry(() => inquiries.earlier(place)) : [];
+    const earlier = isTakenOver ? await this.#retry(() => confirmations.earlier(place)) : [];
     let execution: Result;
     if (isCancelled === true && state?.isClaimed !== true) {
       execution = cancelledExecution(receiveCall(call));
-      for (const { inquiry } of earlier) await this.#retry(() => inquiries.cancel(inquiry));
+      for (const { confirmation } of earlier) await this.#retry(() => confirmations.cancel(confirmation));
     } else execution = await this.#dispatch(durable, state, earlier, attempts);
     if (!(await this.#retry(() => messages.end(durable, execution)))) {
       throw new LostCallError("the call goes on in another process");
@@ -248,7 +248,7 @@ export class MessageRuns {
   async #dispatch(
     call: DurableCall,
     state: CallState | undefined,
-    earlier: Awaited<ReturnType<AttemptParts["inquiries"]["earlier"]>>,
+    earlier: Awaited<ReturnType<AttemptParts["confirmations"]["earlier"]>>,
     attempts: Set<CallAttempt>,
   ): Promise<Result> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {

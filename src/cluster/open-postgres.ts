@@ -52,7 +52,7 @@ export class RecordedRuntime implements PostgresRuntime {
   readonly #drainMs: number;
   readonly #messages: RecordedMessages;
   readonly #host = Promise.withResolvers<DurableHost>();
-  #inquiries: SharedConfirmations | undefined;
+  #confirmations: SharedConfirmations | undefined;
   #runs: MessageRuns | undefined;
   #scanning: NodeJS.Timeout | undefined;
   /** Since when the store was reached whenever it was asked, as `performance.now` says. */
@@ -88,25 +88,26 @@ export class RecordedRuntime implements PostgresRuntime {
     return counted === "known" ? "counted" : counted;
   };
 
-  openInquiries({ timeoutMs }: { readonly timeoutMs: number }): ConfirmationBroker {
-    const inquiries = new SharedConfirmations({
+  openConfirmations({ timeoutMs }: { readonly timeoutMs: number }): ConfirmationBroker {
+    const confirmations = new SharedConfirmations({
       store: this.store,
       list: new RecordedListOfOpen(this.store.operations),
       timeoutMs,
       now: () => Date.now() + this.#backend.skewMs,
-      checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
+      checkArguments: async (confirmation, edited) =>
+        (await this.#host.promise).checkArguments(confirmation, edited),
     });
-    this.#inquiries = inquiries;
+    this.#confirmations = confirmations;
     // The list is read each second in any case.
     this.#stops.push(
-      this.#backend.watch({ below: ["open"] }, () => void inquiries.refresh().catch(() => {})),
+      this.#backend.watch({ below: ["open"] }, () => void confirmations.refresh().catch(() => {})),
     );
-    return inquiries;
+    return confirmations;
   }
 
   async start(host: DurableHost): Promise<void> {
     const runs = new MessageRuns(
-      { messages: this.#messages, inquiries: this.#inquiries as SharedConfirmations, host },
+      { messages: this.#messages, confirmations: this.#confirmations as SharedConfirmations, host },
       this.#backend,
     );
     this.#runs = runs;

@@ -6,7 +6,7 @@ import type { Operation, Operations, Transaction } from "../record/operations.ts
 import { withdrawnExecution } from "../sessions/calls/ended-calls.ts";
 import {
   isFull,
-  type ListedInquiry,
+  type ListedConfirmation,
   type ListOfOpen,
 } from "../sessions/confirmations/shared-confirmations.ts";
 import type { DurableCall, DurableMessage } from "../sessions/durable-runtime.ts";
@@ -15,7 +15,7 @@ import {
   addMessage,
   type CallState,
   type RecordedExecution,
-  resolveInquiry,
+  resolveConfirmation,
   type UnfinishedMessage,
 } from "../sessions/store/recorded-operations.ts";
 import type { MessageRecord } from "../sessions/store/store.ts";
@@ -188,7 +188,7 @@ export class RecordedMessages {
       if (session === undefined) return;
       transaction.put(["cancelled", sessionId, turnId], true);
       for (const { value } of asked)
-        yield* resolveInquiry(transaction, value as string, { decision: "cancelled", at });
+        yield* resolveConfirmation(transaction, value as string, { decision: "cancelled", at });
     });
   }
 
@@ -243,18 +243,18 @@ export class RecordedListOfOpen implements ListOfOpen {
     this.#operations = operations;
   }
 
-  put(inquiry: ListedInquiry): MaybePromise<boolean> {
+  put(confirmation: ListedConfirmation): MaybePromise<boolean> {
     return this.#operations.writeInOrder("open confirmations", function* (transaction) {
-      const [open = []] = yield* transaction.entries<ListedInquiry>({ below: ["open", "all"] });
-      if (open.some(({ value }) => value.id === inquiry.id)) return true;
+      const [open = []] = yield* transaction.entries<ListedConfirmation>({ below: ["open", "all"] });
+      if (open.some(({ value }) => value.id === confirmation.id)) return true;
       if (
         isFull(
           open.map(({ value }) => value),
-          inquiry,
+          confirmation,
         )
       )
         return false;
-      transaction.put(["open", "all", inquiry.id], inquiry);
+      transaction.put(["open", "all", confirmation.id], confirmation);
       return true;
     });
   }
@@ -265,7 +265,7 @@ export class RecordedListOfOpen implements ListOfOpen {
     );
   }
 
-  list(): MaybePromise<readonly ListedInquiry[]> {
+  list(): MaybePromise<readonly ListedConfirmation[]> {
     return this.#operations.read([{ below: ["open", "all"] }], (found = []) =>
       found.map(({ value }) => value),
     );

@@ -100,7 +100,7 @@ function Linked({
   });
   return (
     <FoldingContext.Provider value={folding}>
-      <section class="panel confirmation" aria-label="Inquiry">
+      <section class="panel confirmation" aria-label="Confirmation">
         <section class="reading" aria-label="What is asked" tabIndex={0}>
           {end !== undefined && (
             <p class="resolution" role="status">

@@ -12,7 +12,17 @@ import { brief, Foreign } from "./parts/foreign.tsx";
 import { printableLine, time } from "./parts/format.ts";
 import { Problem, useLoaded } from "./parts/loaded.tsx";
 
-const TITLES = ["Session", "Opened", "Principal", "Kind", "Mode", "Above", "Running", "Inquiries", "Changes"];
+const TITLES = [
+  "Session",
+  "Opened",
+  "Principal",
+  "Kind",
+  "Mode",
+  "Above",
+  "Running",
+  "Confirmations",
+  "Changes",
+];
 
 /** The open sessions, the latest first. */
 export function SessionsView(): JSX.Element {
@@ -56,7 +66,7 @@ export function SessionsView(): JSX.Element {
                   <Foreign text={session.parent ?? ""} />
                 </td>
                 <td class="number">{session.runningCalls}</td>
-                <td class="number">{session.openInquiries}</td>
+                <td class="number">{session.openConfirmations}</td>
                 <td class="number">
                   {session.stagedChanges > 0 ? (
                     <a href={hashOf("changes", session.id)}>{session.stagedChanges}</a>

@@ -18,14 +18,14 @@ export type { SessionShadow } from "../sessions/session-shadow.ts";
 
 // People who are asked
 
-export type { AnswerOutcome, InquiryAnswer } from "../sessions/confirmations/answer.ts";
+export type { AnswerOutcome, PersonAnswer } from "../sessions/confirmations/answer.ts";
 export type {
-  CallInquiry,
-  Inquiry,
-  QuestionInquiry,
+  CallConfirmation,
+  Confirmation,
   Resolution,
+  ToolQuestion,
 } from "../sessions/confirmations/confirmation.ts";
-export type { InquiryListener } from "../sessions/confirmations/confirmation-broker.ts";
+export type { ConfirmationListener } from "../sessions/confirmations/confirmation-broker.ts";
 
 // What they approved
 
@@ -35,7 +35,7 @@ export type { ApprovalScope } from "../sessions/confirmations/confirmation.ts";
 // Stores
 
 export type { ApprovalTable } from "../sessions/approvals.ts";
-export type { InquiryTable } from "../sessions/confirmations/confirmation.ts";
+export type { ConfirmationTable } from "../sessions/confirmations/confirmation.ts";
 export { SessionStoreError } from "../sessions/session-errors.ts";
 export type { CallIdentity } from "../sessions/store/call-identity.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";

@@ -4,11 +4,11 @@ import { parseJson } from "../json/parse.ts";
 import { lookUp, parsePointer } from "../json/pointer.ts";
 import { isJsonObject } from "../json/value.ts";
 import { isFileGrant } from "../policy/grant/fs-grant.ts";
-import type { ConfirmationRecord, Inquiry, Resolution } from "../sessions/confirmations/confirmation.ts";
+import type { Confirmation, ConfirmationRecord, Resolution } from "../sessions/confirmations/confirmation.ts";
 import type { Session } from "../sessions/session.ts";
 import type {
-  Confirmation,
   ConfirmationIdentity,
+  ConfirmationView,
   OpenConfirmation,
   WholeConfirmation,
 } from "../shapes/confirmations.ts";
@@ -20,13 +20,13 @@ import { Workspace } from "../workspace/workspace.ts";
 const MAX_BYTES = 262_144;
 
 /** A confirmation as it is listed: without what can be long. */
-export function confirmationView(inquiry: Inquiry): OpenConfirmation {
-  const { digest } = inquiry;
-  if (inquiry.kind === "question") {
-    const { questionSummary, options, multiple } = inquiry.shown;
+export function confirmationView(confirmation: Confirmation): OpenConfirmation {
+  const { digest } = confirmation;
+  if (confirmation.kind === "question") {
+    const { questionSummary, options, multiple } = confirmation.shown;
     const { text: question, missing } = questionSummary;
     return {
-      ...identityView(inquiry),
+      ...identityView(confirmation),
       question,
       missing,
       ...(options && { options }),
@@ -34,9 +34,9 @@ export function confirmationView(inquiry: Inquiry): OpenConfirmation {
       digest,
     };
   }
-  const { inputSummary, projectedChanges, question, grant } = inquiry.shown;
+  const { inputSummary, projectedChanges, question, grant } = confirmation.shown;
   return {
-    ...identityView(inquiry),
+    ...identityView(confirmation),
     inputSummary: inputSummary.text,
     missing: inputSummary.missing,
     projectedChanges,
@@ -47,19 +47,29 @@ export function confirmationView(inquiry: Inquiry): OpenConfirmation {
 }
 
 /** Adds what people call the session of a confirmation. */
-export function inSession<View extends Confirmation>(view: View, { name }: Pick<Session, "name">): View {
+export function inSession<View extends ConfirmationView>(view: View, { name }: Pick<Session, "name">): View {
   return name === undefined ? view : { ...view, sessionName: name };
 }
 
 /** A confirmation as it is listed to the caller of its session: of a nested call, it learns no more than that it is asked. */
-export function callerConfirmationView(inquiry: Inquiry): Confirmation {
-  return inquiry.parent === undefined ? confirmationView(inquiry) : identityView(inquiry);
+export function callerConfirmationView(confirmation: Confirmation): ConfirmationView {
+  return confirmation.parent === undefined ? confirmationView(confirmation) : identityView(confirmation);
 }
 
 /** What a nested call is about is between its tool and those who answer. Its digest would confirm a guess. */
-function identityView(inquiry: Inquiry): ConfirmationIdentity {
-  const { id: requestId, shown, kind, sessionId, turnId, messageId, callId, principal, parent } = inquiry;
-  const { choices, askedAt, expiresAt } = inquiry;
+function identityView(confirmation: Confirmation): ConfirmationIdentity {
+  const {
+    id: requestId,
+    shown,
+    kind,
+    sessionId,
+    turnId,
+    messageId,
+    callId,
+    principal,
+    parent,
+  } = confirmation;
+  const { choices, askedAt, expiresAt } = confirmation;
   const { toolName, sideEffects } = shown;
   return {
     requestId,
@@ -79,19 +89,19 @@ function identityView(inquiry: Inquiry): ConfirmationIdentity {
 }
 
 /**
- * A whole inquiry: with all the arguments or the whole question, secrets included, and how it ended.
+ * A whole confirmation: with all the arguments or the whole question, secrets included, and how it ended.
  *
  * @param tool That of the call; `undefined` if it is not registered any more.
  */
 export function wholeConfirmationView(
-  { inquiry, resolution }: ConfirmationRecord,
+  { confirmation, resolution }: ConfirmationRecord,
   tool: Tool<never, never> | undefined,
 ): WholeConfirmation {
   return {
-    ...confirmationView(inquiry),
-    ...wholeText(inquiry),
-    ...(inquiry.kind !== "question" && {
-      rules: inquiry.shown.rules,
+    ...confirmationView(confirmation),
+    ...wholeText(confirmation),
+    ...(confirmation.kind !== "question" && {
+      rules: confirmation.shown.rules,
       ...(tool && { argumentOrder: argumentOrder(tool) }),
     }),
     ...(resolution !== undefined && { resolution: { ...resolution } }),
@@ -112,11 +122,14 @@ function argumentOrder({ inputSchema, paths = [], urls = [] }: Tool<never, never
 }
 
 /** The same for the caller of its session: without the policy's rules, and of a nested call not what it is about. */
-export function callerWholeConfirmationView({ inquiry, resolution }: ConfirmationRecord): Confirmation {
-  const isNested = inquiry.parent !== undefined;
+export function callerWholeConfirmationView({
+  confirmation,
+  resolution,
+}: ConfirmationRecord): ConfirmationView {
+  const isNested = confirmation.parent !== undefined;
   return {
-    ...callerConfirmationView(inquiry),
-    ...(!isNested && wholeText(inquiry)),
+    ...callerConfirmationView(confirmation),
+    ...(!isNested && wholeText(confirmation)),
     ...(resolution !== undefined && { resolution: isNested ? withoutAnswer(resolution) : { ...resolution } }),
   };
 }
@@ -126,10 +139,10 @@ function withoutAnswer({ decision, choice, by, at }: Resolution): Resolution {
   return { decision, ...(choice && { choice }), ...(by !== undefined && { by }), at };
 }
 
-function wholeText(inquiry: Inquiry): Pick<Confirmation, "arguments" | "wholeQuestion"> {
-  return inquiry.kind === "question"
-    ? { wholeQuestion: inquiry.shown.question }
-    : { arguments: inquiry.shown.arguments };
+function wholeText(confirmation: Confirmation): Pick<ConfirmationView, "arguments" | "wholeQuestion"> {
+  return confirmation.kind === "question"
+    ? { wholeQuestion: confirmation.shown.question }
+    : { arguments: confirmation.shown.arguments };
 }
 
 /** A whole confirmation for those who answer it: with the text, as it is now, of the file that the call would write. */
@@ -137,7 +150,7 @@ export function approverConfirmationView(
   record: ConfirmationRecord,
   tool: Tool<never, never> | undefined,
 ): WholeConfirmation {
-  const text = currentText(record.inquiry, tool);
+  const text = currentText(record.confirmation, tool);
   return { ...wholeConfirmationView(record, tool), ...(text !== undefined && { currentText: text }) };
 }
 
@@ -149,16 +162,16 @@ export function approverConfirmationView(
  * @returns `null` if there is no such file yet; `undefined` if that is not known, or the file is no text, or too long.
  */
 function currentText(
-  inquiry: Inquiry,
+  confirmation: Confirmation,
   tool: Pick<Tool<never, never>, "paths" | "usesFiles"> | undefined,
 ): string | null | undefined {
-  if (inquiry.kind !== "call" || !tool?.usesFiles) return undefined;
-  const { fs = [] } = inquiry.shown.grant.capabilities ?? {};
+  if (confirmation.kind !== "call" || !tool?.usesFiles) return undefined;
+  const { fs = [] } = confirmation.shown.grant.capabilities ?? {};
   const [granted, ...otherGrants] = fs;
   const [written, ...others] = (tool.paths ?? []).filter(({ access }) => access === "write");
   if (granted === undefined || isFileGrant(granted) || otherGrants.length + others.length > 0)
     return undefined;
-  const parsed = parseJson(inquiry.shown.arguments);
+  const parsed = parseJson(confirmation.shown.arguments);
   const path =
     "value" in parsed && written !== undefined
       ? lookUp(parsed.value, parsePointer(written.argument))

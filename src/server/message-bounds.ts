@@ -13,7 +13,7 @@ export class MessagesUnderWay {
 
   constructor(sessions: Sessions) {
     this.#sessions = sessions;
-    sessions.onInquiry(() => this.check());
+    sessions.onConfirmation(() => this.check());
   }
 
   /** Must be called when a session has no running call any more. */
@@ -38,7 +38,7 @@ export class MessagesUnderWay {
   async idle(maxMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onChange = () => {
-      const waiting = new Set(this.#sessions.openInquiries().map(({ sessionId }) => sessionId));
+      const waiting = new Set(this.#sessions.openConfirmations().map(({ sessionId }) => sessionId));
       const isIdle = (id: string): boolean =>
         waiting.has(id) && this.#sessions.get(id)?.lanes.isIdle !== false;
       if ([...this.#counts.keys()].every(isIdle)) resolve();

@@ -149,7 +149,7 @@ export class SessionService {
         },
         nameOf: (sessionId) => sessions.get(sessionId)?.name,
         isSeen: (sessionId) => this.withAbove(sessionId).some((id) => this.#approvers.has(id)),
-        answerLink: (inquiry) => this.answerLinks?.issue(inquiry),
+        answerLink: (confirmation) => this.answerLinks?.issue(confirmation),
       });
     this.#notifier = notifier;
     events.on((event) => {
@@ -161,16 +161,16 @@ export class SessionService {
       this.addEvent(sessionId, { type, data, ...(callerData && { callerData }) });
       if ("execution" in event && parent === undefined) this.retained.grow(sessionId, data.length);
     });
-    sessions.onInquiry((event) => {
+    sessions.onConfirmation((event) => {
       const [shown, toCaller] = [false, true].map((isCaller) =>
         JSON.stringify(publicConfirmationEvent(event, isCaller)),
       ) as [string, string];
-      const { sessionId, parent } = event.inquiry;
+      const { sessionId, parent } = event.confirmation;
       const type = `tool.confirmation_${event.type}`;
       const logged = { type, data: shown, ...(parent !== undefined && { callerData: toCaller }) };
       for (const id of this.withAbove(sessionId)) this.addEvent(id, logged);
       notifier?.take(event);
-      if (event.type === "resolved") this.answerLinks?.forget(event.inquiry.id);
+      if (event.type === "resolved") this.answerLinks?.forget(event.confirmation.id);
       console?.confirmationsChanged();
     });
     sessions.onModeChange(({ sessionId, ...change }) => {

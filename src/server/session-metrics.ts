@@ -24,7 +24,7 @@ const ANSWER_SECONDS = [1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 14_400, 8
 
 /** What is measured. */
 interface Measured {
-  readonly sessions: Pick<Sessions, "openInquiries" | "onInquiry" | "problem">;
+  readonly sessions: Pick<Sessions, "openConfirmations" | "onConfirmation" | "problem">;
   readonly admin: Pick<Admin, "isPaused">;
   readonly tools: Pick<ReloadableTools, "registry">;
   /** Those of the calls of sessions. */
@@ -53,7 +53,7 @@ export class SessionMetrics {
   constructor(measured: Measured) {
     this.#measured = measured;
     const { events, sessions, tools } = measured;
-    sessions.onInquiry((event) => this.#ask(event));
+    sessions.onConfirmation((event) => this.#ask(event));
     events.on((event) => {
       // After an answer, the policy is consulted once more.
       if (event.type === "tool.decided" && event.confirmedBy === undefined) {
@@ -75,7 +75,7 @@ export class SessionMetrics {
 
   #ask(event: ConfirmationEvent): void {
     if (event.type === "requested") return;
-    const { kind, askedAt } = event.inquiry;
+    const { kind, askedAt } = event.confirmation;
     const { decision, choice, at } = event.resolution;
     this.#confirmations.add({ kind, decision });
     if (choice !== undefined) this.#answerSeconds.observe(Math.max(0, at - askedAt) / 1_000);
@@ -83,9 +83,9 @@ export class SessionMetrics {
 
   read(): readonly Metric[] {
     const { sessions, admin } = this.#measured;
-    const inquiries = sessions.openInquiries();
+    const confirmations = sessions.openConfirmations();
     const now = Date.now();
-    const age = inquiries.reduce((most, { askedAt }) => Math.max(most, now - askedAt), 0) / 1_000;
+    const age = confirmations.reduce((most, { askedAt }) => Math.max(most, now - askedAt), 0) / 1_000;
     const gauge = (name: string, help: string, value: number): Metric =>
       single(`sandgate_${name}`, "gauge", help, value);
     return [
@@ -107,8 +107,8 @@ export class SessionMetrics {
         samples: this.#confirmations.samples,
       },
       this.#answerSeconds.metric,
-      gauge("inquiries_open", "Questions that wait for a person.", inquiries.length),
-      gauge("inquiry_oldest_age_seconds", "The age of the oldest of these questions.", age),
+      gauge("confirmations_open", "Questions that wait for a person.", confirmations.length),
+      gauge("confirmation_oldest_age_seconds", "The age of the oldest of these questions.", age),
       gauge(
         "store_healthy",
         "0 while the store of sessions cannot be written.",

@@ -2,7 +2,7 @@ import type { TraceHeaders } from "../base/trace-headers.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { ToolCall } from "../engine/call.ts";
 import type { JsonValue } from "../json/value.ts";
-import type { CallInquiry } from "./confirmations/confirmation.ts";
+import type { CallConfirmation } from "./confirmations/confirmation.ts";
 import type { ConfirmationBroker, Confirmer } from "./confirmations/confirmation-broker.ts";
 import type { CountShared } from "./quotas.ts";
 import type { MessageRecord, SessionRecord, SessionStore } from "./store/store.ts";
@@ -18,7 +18,7 @@ export interface CallGates {
   /** Identifies the call for tools that are idempotent. */
   readonly idempotencyKey: string;
   /** Asks people about the call. */
-  readonly inquiries: Confirmer;
+  readonly confirmations: Confirmer;
   /** Aborted if the call is cancelled, or continues in another process. */
   readonly signal: AbortSignal;
   /**
@@ -43,7 +43,7 @@ export interface DurableRuntime {
   /** Counts a call of a session, unless that would exceed a limit. */
   readonly count: CountShared;
   /** Returns the broker through which people are asked. Called once. */
-  openInquiries(options: { readonly timeoutMs: number }): ConfirmationBroker;
+  openConfirmations(options: { readonly timeoutMs: number }): ConfirmationBroker;
   /** Begins to give calls to this process. Called once. */
   start(host: DurableHost): Promise<void>;
   /**
@@ -111,5 +111,5 @@ export interface DurableHost {
   /** How many calls of a tool may run at once; `Infinity` if there is no limit. */
   placesOf(toolName: string): number;
   /** Returns why a call could not run with the arguments that a person wrote; `undefined` if it could. */
-  checkArguments(inquiry: CallInquiry, edited: JsonValue): Promise<string | undefined>;
+  checkArguments(confirmation: CallConfirmation, edited: JsonValue): Promise<string | undefined>;
 }

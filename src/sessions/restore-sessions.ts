@@ -3,7 +3,7 @@ import type { CallPlace, CallSuspensions } from "../engine/call/suspension.ts";
 import { receiveCall, type ToolCall } from "../engine/call.ts";
 import { applyAnswer } from "./calls/call-confirmation.ts";
 import { interruptedExecution, recordedExecution } from "./calls/ended-calls.ts";
-import type { Inquiry } from "./confirmations/confirmation.ts";
+import type { Confirmation } from "./confirmations/confirmation.ts";
 import { emitInto } from "./confirmations/confirmation-events.ts";
 import type { RestoredSession } from "./ledger/ledgers.ts";
 import type { ResumedMessage, Session } from "./session.ts";
@@ -28,7 +28,7 @@ export async function restoreSessions(
   table: SessionTable,
   create: (record: SessionRecord) => Promise<Session>,
 ): Promise<readonly ResumedMessage[]> {
-  const { inquiries, approvals, settings, store } = shared;
+  const { confirmations, approvals, settings, store } = shared;
   const { suspensions } = settings.context;
   const suspended = await SuspendedCalls.read(store === undefined ? undefined : suspensions);
   if (store !== undefined) {
@@ -37,7 +37,7 @@ export async function restoreSessions(
     for (const { id, parent } of await store.sessions()) {
       if (parent !== undefined) await store.removeSession(id);
     }
-    const answered = await inquiries.restore((inquiry) => suspended.hasCallerOf(inquiry));
+    const answered = await confirmations.restore((confirmation) => suspended.hasCallerOf(confirmation));
     await approvals.restore();
     for (const record of await store.sessions()) {
       const session = await create(record);
@@ -46,14 +46,14 @@ export async function restoreSessions(
       await warnIfNotStaged(session.openChanges());
     }
     // Before any call is decided on, and whether or not the policy still asks about these.
-    for (const { inquiry, resolution } of answered) {
-      const session = table.get(inquiry.sessionId);
-      if (session !== undefined) await applyAnswer(session, inquiry, resolution);
+    for (const { confirmation, resolution } of answered) {
+      const session = table.get(confirmation.sessionId);
+      if (session !== undefined) await applyAnswer(session, confirmation, resolution);
     }
   }
   const isBehind = await repair(shared, (id) => table.get(id), suspended);
   if (store !== undefined) await restoreLedgers(shared, table, store, isBehind);
-  inquiries.on(emitInto(settings.context, (id) => table.get(id)?.principal));
+  confirmations.on(emitInto(settings.context, (id) => table.get(id)?.principal));
   const resumed: ResumedMessage[] = [];
   for (const message of (await store?.unfinishedMessages()) ?? []) {
     const session = table.get(message.sessionId);
@@ -84,7 +84,7 @@ async function restoreLedgers(
 }
 
 async function resume(
-  { table, inquiries }: Shared,
+  { table, confirmations }: Shared,
   session: Session,
   message: MessageRecord,
   suspended: SuspendedCalls,
@@ -104,7 +104,7 @@ async function resume(
     }
     if (state === "not-begun") continue;
     ended.add(callId);
-    await inquiries.abandon({ sessionId: session.id, turnId, messageId, callId });
+    await confirmations.abandon({ sessionId: session.id, turnId, messageId, callId });
   }
   const resumed = session.resume(message, ended, goOn);
   // If reading fails, the caller gets the error; the calls have ended anyway.
@@ -149,7 +149,7 @@ async function cleanSuspended(
  * @throws anything that the journal throws if it cannot be read, as a rejection: what ran is not known then.
  */
 async function repair(
-  { settings, store, inquiries }: Pick<Shared, "settings" | "store" | "inquiries">,
+  { settings, store, confirmations }: Pick<Shared, "settings" | "store" | "confirmations">,
   sessionOf: (id: string) => Session | undefined,
   suspended: SuspendedCalls,
 ): Promise<boolean> {
@@ -182,7 +182,7 @@ async function repair(
     if (!each.isClaimed) isBehind = true;
     await session.quotas?.recount(call.name, identity);
     await store.end(identity, recordedExecution(receiveCall(call), known));
-    await inquiries.abandon(keyOf(each));
+    await confirmations.abandon(keyOf(each));
   }
   return isBehind;
 }
@@ -229,7 +229,7 @@ class SuspendedCalls {
   }
 
   /** Whether the call that a confirmation is about was made by the tool of a suspended call, which asks again. */
-  hasCallerOf({ sessionId, turnId, messageId = "", parent: callId }: Inquiry): boolean {
+  hasCallerOf({ sessionId, turnId, messageId = "", parent: callId }: Confirmation): boolean {
     return callId !== undefined && this.has({ sessionId, turnId, messageId, callId });
   }
 }

@@ -173,8 +173,8 @@ export abstract class SessionBase {
   }
 
   /** @internal */
-  get inquiries(): ConfirmationBroker {
-    return this.shared.inquiries;
+  get confirmations(): ConfirmationBroker {
+    return this.shared.confirmations;
   }
 
   /** @internal */

@@ -3,8 +3,8 @@ import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { ToolDefinition } from "../engine/definition.ts";
 import type { StoredApproval } from "./approvals.ts";
 import type { TurnCore } from "./calls/core.ts";
-import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
-import type { Inquiry } from "./confirmations/confirmation.ts";
+import type { AnswerOutcome, PersonAnswer } from "./confirmations/answer.ts";
+import type { Confirmation } from "./confirmations/confirmation.ts";
 import { checkId, newId } from "./ids.ts";
 import { stagesChanges } from "./levels.ts";
 import type { SessionMode } from "./modes/mode.ts";
@@ -77,8 +77,8 @@ export class Session extends SessionBase implements TurnSession {
   }
 
   /** @internal */
-  async approvePlan(by: string, inquiryId: string): Promise<void> {
-    if (await this.currentMode.approvePlan(inquiryId)) this.#tellMode(by);
+  async approvePlan(by: string, confirmationId: string): Promise<void> {
+    if (await this.currentMode.approvePlan(confirmationId)) this.#tellMode(by);
   }
 
   /**
@@ -206,13 +206,13 @@ export class Session extends SessionBase implements TurnSession {
   }
 
   /** The open confirmations of the session, the oldest first. */
-  openInquiries(): readonly Inquiry[] {
-    return this.inquiries.open(({ sessionId }) => sessionId === this.id);
+  openConfirmations(): readonly Confirmation[] {
+    return this.confirmations.open(({ sessionId }) => sessionId === this.id);
   }
 
   /** Answers a confirmation of this session: see `Sessions.answer`. Those of other sessions are `unknown`. */
-  answer(inquiryId: string, answer: Omit<InquiryAnswer, "sessionId">): Promise<AnswerOutcome> {
-    return this.inquiries.answer(inquiryId, { ...answer, sessionId: this.id });
+  answer(confirmationId: string, answer: Omit<PersonAnswer, "sessionId">): Promise<AnswerOutcome> {
+    return this.confirmations.answer(confirmationId, { ...answer, sessionId: this.id });
   }
 
   /** The approvals that apply to the session, as far as this process knows: see {@link readApprovals}. */

@@ -10,12 +10,12 @@ import {
   recordOfAgent,
   stateOfAgent,
 } from "./agent-session.ts";
-import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
-import type { ConfirmationRecord, Inquiry } from "./confirmations/confirmation.ts";
+import type { AnswerOutcome, PersonAnswer } from "./confirmations/answer.ts";
+import type { Confirmation, ConfirmationRecord } from "./confirmations/confirmation.ts";
 import {
   CombinedBroker,
   type ConfirmationBroker,
-  type InquiryListener,
+  type ConfirmationListener,
 } from "./confirmations/confirmation-broker.ts";
 import { emitInto } from "./confirmations/confirmation-events.ts";
 import { durableHost, LoadedSessions } from "./durable-host.ts";
@@ -64,7 +64,7 @@ export class Sessions implements AsyncDisposable {
   /** Those of the durable runtime; `undefined` if none. */
   readonly #loaded: LoadedSessions | undefined;
   /** Those of all sessions. */
-  readonly #inquiries: ConfirmationBroker;
+  readonly #confirmations: ConfirmationBroker;
   readonly #resumed: ResumedMessage[] = [];
   #observer: SessionsObserver | undefined;
 
@@ -77,10 +77,10 @@ export class Sessions implements AsyncDisposable {
     });
     this.#shared =
       durable === undefined ? this.#own : sharedWithRuntime(durable, this.#own, () => clock.now());
-    this.#inquiries =
+    this.#confirmations =
       durable === undefined
-        ? this.#own.inquiries
-        : new CombinedBroker(this.#own.inquiries, this.#shared.inquiries, (id) => this.#isOwn(id));
+        ? this.#own.confirmations
+        : new CombinedBroker(this.#own.confirmations, this.#shared.confirmations, (id) => this.#isOwn(id));
     this.#loaded =
       durable &&
       new LoadedSessions(durable, this.#table, {
@@ -225,13 +225,13 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** The open confirmations of all sessions, the oldest first. */
-  openInquiries(): readonly Inquiry[] {
-    return this.#inquiries.open();
+  openConfirmations(): readonly Confirmation[] {
+    return this.#confirmations.open();
   }
 
   /** Returns a confirmation, open or resolved; `undefined` if it is unknown, or its session is closed. */
-  inquiry(id: string): Promise<ConfirmationRecord | undefined> {
-    return this.#inquiries.find(id);
+  confirmation(id: string): Promise<ConfirmationRecord | undefined> {
+    return this.#confirmations.find(id);
   }
 
   /**
@@ -241,8 +241,8 @@ export class Sessions implements AsyncDisposable {
    * @returns the outcome of the answer. Rejects with a `SessionStoreError` if it could not be stored; the confirmation is open
    *   then.
    */
-  answer(inquiryId: string, answer: InquiryAnswer): Promise<AnswerOutcome> {
-    return this.#inquiries.answer(inquiryId, answer);
+  answer(confirmationId: string, answer: PersonAnswer): Promise<AnswerOutcome> {
+    return this.#confirmations.answer(confirmationId, answer);
   }
 
   /**
@@ -250,8 +250,8 @@ export class Sessions implements AsyncDisposable {
    *
    * @returns a function that removes it.
    */
-  onInquiry(listener: InquiryListener): () => void {
-    return this.#inquiries.on(listener);
+  onConfirmation(listener: ConfirmationListener): () => void {
+    return this.#confirmations.on(listener);
   }
 
   /**
@@ -310,7 +310,7 @@ export class Sessions implements AsyncDisposable {
     const own = this.list().filter(({ durable }) => durable === undefined);
     await Promise.all(own.map((session) => session.cancel()));
     await Promise.all(this.list().map(({ changes }) => changes.suspend()));
-    this.#inquiries.close();
+    this.#confirmations.close();
     await this.#shared.durable?.close();
     await this.#shared.table.close();
   }
@@ -334,9 +334,9 @@ export class Sessions implements AsyncDisposable {
   async #startDurably(durable: DurableRuntime): Promise<void> {
     const { settings, approvals, ledgers } = this.#shared;
     ledgers.share();
-    this.#inquiries.on(emitInto(settings.context, (id) => this.get(id)?.principal));
+    this.#confirmations.on(emitInto(settings.context, (id) => this.get(id)?.principal));
     await approvals.restore();
-    await this.#inquiries.restore();
+    await this.#confirmations.restore();
     await durable.start(durableHost({ settings, find: async (id, known) => this.#loaded?.find(id, known) }));
   }
 

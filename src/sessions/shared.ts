@@ -45,7 +45,7 @@ export interface Shared {
   readonly store: GuardedStore | undefined;
   /** Runs the calls; `undefined` if they run in this process. */
   readonly durable: DurableRuntime | undefined;
-  readonly inquiries: ConfirmationBroker;
+  readonly confirmations: ConfirmationBroker;
   readonly approvals: Approvals;
   readonly ledgers: Ledgers;
   readonly modeListeners: Listeners<ModeChange>;
@@ -88,7 +88,7 @@ export function sharedInProcess(
     durable: undefined,
     isSuspended: false,
     redaction: settings.context.redaction ?? new Redaction(),
-    inquiries: new LocalConfirmations({ store: table, timeoutMs, clock }),
+    confirmations: new LocalConfirmations({ store: table, timeoutMs, clock }),
     approvals: new Approvals(table, () => clock.now()),
     modeListeners: new Listeners(),
     changeListeners: new Listeners(),
@@ -116,7 +116,7 @@ export function sharedWithRuntime(
     table,
     store: table,
     durable,
-    inquiries: durable.openInquiries({ timeoutMs: own.settings.timeoutMs }),
+    confirmations: durable.openConfirmations({ timeoutMs: own.settings.timeoutMs }),
     approvals: new Approvals(table, now, { isShared: true }),
   };
 }

@@ -137,7 +137,7 @@ export const Confirmations = object({
   }),
 });
 
-export const Confirmation = object(
+export const ConfirmationView = object(
   {
     ...IDENTITY,
     ...optionals(SHOWN),
@@ -175,13 +175,13 @@ export const Confirmation = object(
       "members that are not required, which say what the call is about.",
   },
 );
-export type Confirmation = TypeOf<typeof Confirmation>;
+export type ConfirmationView = TypeOf<typeof ConfirmationView>;
 /** What clients are shown that are not the caller of the session. */
-export type WholeConfirmation = Confirmation & OpenConfirmation;
+export type WholeConfirmation = ConfirmationView & OpenConfirmation;
 /** For which calls an answer is remembered. */
 export type Approval = NonNullable<Answer["approval"]>;
 /** How a confirmation ended. */
-export type Resolution = NonNullable<Confirmation["resolution"]>;
+export type Resolution = NonNullable<ConfirmationView["resolution"]>;
 
 export const LinkAnswer = object({
   token: string({ minLength: 1, maxLength: 64, description: "The fragment of the link." }),
@@ -228,7 +228,7 @@ export const CONFIRMATIONS = operations({
     path: "/v1/sessions/:id/turns/:turnId/confirmations/:requestId",
     summary: "Returns a whole confirmation, with secrets",
     access: SEES,
-    answers: { 200: json(Confirmation, "The confirmation.") },
+    answers: { 200: json(ConfirmationView, "The confirmation.") },
     problems: { 503: STORE_FAILED },
   },
   answerConfirmation: {
@@ -274,7 +274,7 @@ export const CONFIRMATIONS = operations({
     body: LinkAnswer,
     answers: {
       200: json(
-        anyOf([Confirmation, Resolved]),
+        anyOf([ConfirmationView, Resolved]),
         "Without a decision, the confirmation; otherwise, how it was answered.",
       ),
     },

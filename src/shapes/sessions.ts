@@ -109,7 +109,7 @@ export const SessionList = object({
       }),
       principal: optional(PrincipalId),
       parent: PARENT,
-      openInquiries: integer({ description: "The number of confirmations that wait for a person." }),
+      openConfirmations: integer({ description: "The number of confirmations that wait for a person." }),
       stagedChanges: integer({
         description:
           "The number of changes of files that wait for a person. Those of an agent count in the session above " +

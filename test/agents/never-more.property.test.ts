@@ -71,11 +71,12 @@ describe("a child never has more than its parent", () => {
             { tools: TOOLS, confirmations: { tools: { spawn_agent: "auto" } } },
           );
           const { sessions } = opened;
-          sessions.onInquiry((event) => {
-            const { inquiry } = event;
-            const { toolName } = inquiry.shown;
+          sessions.onConfirmation((event) => {
+            const { confirmation } = event;
+            const { toolName } = confirmation.shown;
             const decision = toolName === "spawn_agent" ? "allow" : "deny";
-            if (event.type === "requested") void sessions.answer(inquiry.id, answerTo(inquiry, decision));
+            if (event.type === "requested")
+              void sessions.answer(confirmation.id, answerTo(confirmation, decision));
           });
           const tools = above.tools && [...above.tools, "spawn_agent"];
           const parent = await sessions.open({ mode: above.mode, kind: above.kind, ...(tools && { tools }) });

@@ -177,7 +177,7 @@ describe("the session of an agent", () => {
     await sessions.close();
   });
 
-  test("is not opened again after a restart, nor are its inquiries", async () => {
+  test("is not opened again after a restart, nor are its confirmations", async () => {
     const store = new MemorySessionStore();
     const before = await agentSessions(
       async ({ session }) => String((await run(session, "write")).error?.code),
@@ -187,11 +187,11 @@ describe("the session of an agent", () => {
     );
     const session = await before.sessions.open({ id: "s1" });
     void session.turn({ id: "t" }).dispatchAll([call("c", "spawn_agent", { prompt: "Write." })]);
-    await before.nextInquiry();
+    await before.nextConfirmation();
     await before.sessions.close();
     const after = await agentSessions(() => "done", { store });
     expect(after.sessions.list().map(({ id }) => id)).toEqual(["s1"]);
-    expect(after.sessions.openInquiries()).toEqual([]);
+    expect(after.sessions.openConfirmations()).toEqual([]);
     expect(store.sessions()).toHaveLength(1);
     await after.sessions.close();
   });
@@ -200,25 +200,25 @@ describe("the session of an agent", () => {
     const opened = await agentSessions(async ({ session }) => String((await run(session, "write")).output));
     const session = await opened.sessions.open({ principal: { id: "ann", kind: "user" } });
     const spawned = run(session, "spawn_agent", { prompt: "Write." });
-    const inquiry = await opened.nextInquiry();
-    expect(inquiry).toMatchObject({ kind: "call", principal: "ann" });
-    expect(inquiry.sessionId).not.toBe(session.id);
-    await opened.sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+    const confirmation = await opened.nextConfirmation();
+    expect(confirmation).toMatchObject({ kind: "call", principal: "ann" });
+    expect(confirmation.sessionId).not.toBe(session.id);
+    await opened.sessions.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect((await spawned).output).toBe("write ran");
     await opened.sessions.close();
   });
 
-  test("names the call that runs the agent in its inquiries, for a call of the agent and one of an agent below", async () => {
+  test("names the call that runs the agent in its confirmations, for a call of the agent and one of an agent below", async () => {
     const opened = await agentSessions(async ({ session, prompt }) =>
       String((await (prompt === "Deeper." ? run(session, "write") : run(session, ...DEEPER))).output),
     );
     const session = await opened.sessions.open({ id: "s1" });
     const spawned = run(session, "spawn_agent", { prompt: "Begin." });
-    const inquiry = await opened.nextInquiry();
+    const confirmation = await opened.nextConfirmation();
     const [, middle] = opened.sessions.list();
-    expect(inquiry.parent).toBe(`${middle?.id}/c`);
+    expect(confirmation.parent).toBe(`${middle?.id}/c`);
     expect(middle?.origin?.parent.id).toBe("s1");
-    await opened.sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await opened.sessions.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect((await spawned).output).toBe("write ran");
     const asked = opened.events.filter(({ type }) => type.startsWith("tool.confirmation"));
     expect(asked).toMatchObject([{ parent: `${middle?.id}/c` }, { parent: `${middle?.id}/c` }]);
@@ -237,9 +237,9 @@ describe("the session of an agent", () => {
     );
     const session = await opened.sessions.open();
     const spawned = run(session, "spawn_agent", { prompt: "Begin." });
-    const inquiry = await opened.nextInquiry();
+    const confirmation = await opened.nextConfirmation();
     await setTimeout(1_600);
-    await opened.sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await opened.sessions.answer(confirmation.id, answerTo(confirmation, "allow"));
     const question = await opened.nextQuestion();
     await setTimeout(1_600);
     const answer = { digest: question.digest, decision: "answer", answer: "this", by: "eve" } as const;
@@ -270,9 +270,9 @@ test("observers get redacted arguments of the call, and the agent gets them whol
     { redaction: new Redaction(), confirmations: { tools: { spawn_agent: "prompt" } }, tools: TOOLS },
   );
   const spawned = run(await opened.sessions.open(), "spawn_agent", { prompt: `Use ${secret}.` });
-  const inquiry = await opened.nextInquiry();
-  expect(inquiry.shown.inputSummary.text).not.toContain(secret);
-  await opened.sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+  const confirmation = await opened.nextConfirmation();
+  expect(confirmation.shown.inputSummary.text).not.toContain(secret);
+  await opened.sessions.answer(confirmation.id, answerTo(confirmation, "allow"));
   await spawned;
   expect(prompt).toContain(secret);
   expect(JSON.stringify(opened.events)).not.toContain(secret);

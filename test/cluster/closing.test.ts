@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Tool } from "../../src/engine/tool.ts";
 import { MemoryBackend, MemorySpace } from "../../src/record/memory-backend.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import type { Sessions } from "../../src/sessions/sessions.ts";
 import { hostTool } from "../engine/helpers.ts";
 import { program, programPolicy } from "../programs/suspension/setting.ts";
@@ -58,11 +58,11 @@ async function dispatch(name: string) {
   return { session, results };
 }
 
-async function onlyQuestionOf(server: Sessions): Promise<Inquiry> {
+async function onlyQuestionOf(server: Sessions): Promise<Confirmation> {
   return vi.waitFor(() => {
-    const [inquiry, ...others] = server.openInquiries();
-    if (inquiry === undefined || others.length > 0) throw new Error("not one question");
-    return inquiry;
+    const [confirmation, ...others] = server.openConfirmations();
+    if (confirmation === undefined || others.length > 0) throw new Error("not one question");
+    return confirmation;
   }, 20_000);
 }
 
@@ -78,15 +78,15 @@ async function resultOnTwo(sessionId: string) {
 describe("A server that is closed", () => {
   test.each(["pay", "program"])("leaves what waits for a person to the other one: %s", async (name) => {
     const { session, results } = await dispatch(name);
-    const inquiry = await onlyQuestionOf(one);
+    const confirmation = await onlyQuestionOf(one);
     await one.close();
     await expect(results).rejects.toMatchObject({ code: "session_store_failed" });
-    expect(await onlyQuestionOf(two)).toEqual(inquiry);
-    const answer = { decision: "allow", digest: inquiry.digest, by: "eve" } as const;
-    expect((await two.answer(inquiry.id, answer)).outcome).toBe("resolved");
+    expect(await onlyQuestionOf(two)).toEqual(confirmation);
+    const answer = { decision: "allow", digest: confirmation.digest, by: "eve" } as const;
+    expect((await two.answer(confirmation.id, answer)).outcome).toBe("resolved");
     expect(await resultOnTwo(session.id)).toMatchObject({ success: true });
     expect(ran).toEqual(["two"]);
-    expect(two.openInquiries()).toEqual([]);
+    expect(two.openConfirmations()).toEqual([]);
   });
 
   test("lets a call end that runs, whose result counts", async () => {

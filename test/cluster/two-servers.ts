@@ -112,20 +112,25 @@ export function describeTwoServers(
       const session = await one.open();
       const results = session.turn({ id: "t" }).dispatchAll([call("asks", "confirmed")], { messageId: "m" });
       await vi.waitFor(
-        () => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id),
+        () => expect(two.openConfirmations().map((each) => each.sessionId)).toContain(session.id),
         10_000,
       );
-      const inquiry = two.openInquiries().find(({ sessionId }) => sessionId === session.id);
-      if (inquiry === undefined) throw new Error("not asked");
+      const confirmation = two.openConfirmations().find(({ sessionId }) => sessionId === session.id);
+      if (confirmation === undefined) throw new Error("not asked");
       expect(effects).not.toContain("confirmed");
-      const answer = { decision: "allow", digest: inquiry.digest, by: "ann" } as const;
-      expect(await two.answer(inquiry.id, { ...answer, digest: "0".repeat(64) })).toEqual({
+      const answer = { decision: "allow", digest: confirmation.digest, by: "ann" } as const;
+      expect(await two.answer(confirmation.id, { ...answer, digest: "0".repeat(64) })).toEqual({
         outcome: "other-digest",
       });
-      expect((await two.answer(inquiry.id, answer)).outcome).toBe("resolved");
-      expect((await one.answer(inquiry.id, { ...answer, by: "bob", decision: "deny" })).outcome).toBe("lost");
+      expect((await two.answer(confirmation.id, answer)).outcome).toBe("resolved");
+      expect((await one.answer(confirmation.id, { ...answer, by: "bob", decision: "deny" })).outcome).toBe(
+        "lost",
+      );
       const [result] = await results;
-      expect(result).toMatchObject({ success: true, confirmation: { by: "ann", digest: inquiry.digest } });
+      expect(result).toMatchObject({
+        success: true,
+        confirmation: { by: "ann", digest: confirmation.digest },
+      });
       expect(effects.filter((text) => text === "confirmed")).toHaveLength(1);
     });
 
@@ -146,7 +151,7 @@ export function describeTwoServers(
       const session = await one.open();
       const results = session.turn({ id: "t" }).dispatchAll([call("asks", "no")], { messageId: "m" });
       await vi.waitFor(
-        () => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id),
+        () => expect(two.openConfirmations().map((each) => each.sessionId)).toContain(session.id),
         10_000,
       );
       await (await (await two.find(session.id))?.findTurn("t"))?.cancel();
@@ -166,11 +171,11 @@ export function describeTwoServers(
       const turn = session.turn({ id: "t" });
       const asked = turn.dispatch(call("careful", "", "first"));
       await vi.waitFor(
-        () => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id),
+        () => expect(two.openConfirmations().map((each) => each.sessionId)).toContain(session.id),
         10_000,
       );
-      const inquiry = two.openInquiries().find(({ sessionId }) => sessionId === session.id);
-      const { id = "", digest = "" } = inquiry ?? {};
+      const confirmation = two.openConfirmations().find(({ sessionId }) => sessionId === session.id);
+      const { id = "", digest = "" } = confirmation ?? {};
       await two.answer(id, { decision: "always", digest, by: "ann" });
       expect((await asked)?.success).toBe(true);
       // Either server may run each of them.
@@ -183,7 +188,7 @@ export function describeTwoServers(
       expect(await (other as Session).revokeApproval(approval?.approval.id ?? id)).toBe(true);
       const again = turn.dispatch(call("careful", "", "again"));
       await vi.waitFor(
-        () => expect(one.openInquiries().map((each) => each.sessionId)).toContain(session.id),
+        () => expect(one.openConfirmations().map((each) => each.sessionId)).toContain(session.id),
         10_000,
       );
       await session.cancel();

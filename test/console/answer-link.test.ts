@@ -20,8 +20,8 @@ async function asked(links: "login" | "answer", path = "") {
     path === ""
       ? await scene.ask("write_note", { text: "hello" })
       : await scene.ask("write_file", { path, content: "one\n2\nthree\n" });
-  const { inquiries } = JSON.parse((await first(received)).body.toString());
-  const address = `${scene.origin}${inquiries[0].link.replace("https://console.example", "")}`;
+  const { confirmations } = JSON.parse((await first(received)).body.toString());
+  const address = `${scene.origin}${confirmations[0].link.replace("https://console.example", "")}`;
   return { scene, begun, address };
 }
 
@@ -59,15 +59,15 @@ describe.skipIf(HAS_NO_BROWSER)("The link of a notification", () => {
     expect(errors).toEqual([]);
   });
 
-  test("asks for the login of an approver by default, and then shows the inquiry", async () => {
+  test("asks for the login of an approver by default, and then shows the confirmation", async () => {
     const { scene, address } = await asked("login");
     const { page } = await openPage(address);
     await page.getByLabel("Token").fill("token-of-the-person-carol");
     expect(await page.getByText("write_note").count()).toBe(0);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("region", { name: "Arguments", exact: true }).getByText("hello").waitFor();
-    const [inquiry] = await scene.client("dave").inquiries();
-    if (inquiry !== undefined) await scene.client("dave").answer(inquiry, { decision: "deny" });
+    const [confirmation] = await scene.client("dave").confirmations();
+    if (confirmation !== undefined) await scene.client("dave").answer(confirmation, { decision: "deny" });
     const late = await openPage(address);
     await late.page.getByLabel("Token").fill("token-of-the-person-carol");
     await late.page.getByRole("button", { name: "Log in" }).click();

@@ -45,7 +45,7 @@ describe.skipIf(HAS_NO_BROWSER)("The page of the console", () => {
     await page.getByText("No calls match.").waitFor();
   });
 
-  test("shows who called with which arguments, and leads from a call that waits to its inquiry", async () => {
+  test("shows who called with which arguments, and leads from a call that waits to its confirmation", async () => {
     const scene = await openScene();
     await scene.call("send_mail", { body: "Hello", to: "ann@example.com" });
     await scene.ask("write_note", { text: "remember" });

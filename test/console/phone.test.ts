@@ -80,7 +80,7 @@ describe.skipIf(HAS_NO_BROWSER)("On a phone, a tablet and a desktop", () => {
 
   test.each(
     SCHEMES,
-  )("30 inquiries are accessible and fit on a phone, in the %s scheme", async (colorScheme) => {
+  )("30 confirmations are accessible and fit on a phone, in the %s scheme", async (colorScheme) => {
     const scene = await openScene();
     const alice = scene.client("alice");
     const hostile = ["<b>x</b>", "p\u0430ypal", "\u202egpj", "a\u0000b", "n".repeat(300)];
@@ -90,7 +90,7 @@ describe.skipIf(HAS_NO_BROWSER)("On a phone, a tablet and a desktop", () => {
       const args = { text: `note ${at}`, ...(at < 10 && { [name]: hostile }) };
       await alice.dispatch(await alice.open(), [{ id: `call_${at}`, name: "write_note", arguments: args }]);
     }
-    await scene.client("carol").inquiries(30);
+    await scene.client("carol").confirmations(30);
     const { page, errors } = await scene.open("carol", { view: 2, colorScheme });
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByText("30 open").waitFor();

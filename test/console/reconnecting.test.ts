@@ -94,7 +94,8 @@ describe.skipIf(HAS_NO_BROWSER)("The page, if its server was started anew", () =
       else await route.continue();
     });
     const dave = scene.client("dave");
-    for (const inquiry of await dave.inquiries()) await dave.answer(inquiry, { decision: "allow" });
+    for (const confirmation of await dave.confirmations())
+      await dave.answer(confirmation, { decision: "allow" });
     await page.getByText("This was allowed by dave.").waitFor();
     expect(failures).toBeGreaterThan(1);
   });

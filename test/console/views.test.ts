@@ -61,10 +61,13 @@ describe.skipIf(HAS_NO_BROWSER)("The views of the console", () => {
       await panel.locator("pre:visible, .empty, .value").first().waitFor();
       await check(view);
       if (view !== "Waiting for me") continue;
-      for (const inquiry of await page.getByRole("list", { name: "Inquiries" }).getByRole("link").all()) {
-        await inquiry.click();
+      for (const confirmation of await page
+        .getByRole("list", { name: "Confirmations" })
+        .getByRole("link")
+        .all()) {
+        await confirmation.click();
         await panel.getByRole("button", { name: /Deny…|Decline…/ }).waitFor();
-        await check(await inquiry.innerText());
+        await check(await confirmation.innerText());
       }
       await page.keyboard.press("d");
       await page.getByRole("form", { name: "Confirm to deny" }).waitFor();
@@ -197,10 +200,10 @@ describe.skipIf(HAS_NO_BROWSER)("The views of the console", () => {
     await scene.call("echo", { text: "elsewhere" });
     const begun = await scene.ask("write_note", { text: "one" });
     const carol = scene.client("carol");
-    const [inquiry] = await carol.inquiries();
-    if (inquiry === undefined) throw new Error("no inquiry");
+    const [confirmation] = await carol.confirmations();
+    if (confirmation === undefined) throw new Error("no confirmation");
     const approval = { tools: ["write_*"], for: "session", when: { "/text": { equals: "on\u0435" } } };
-    await carol.answer(inquiry, { decision: "always", approval });
+    await carol.answer(confirmation, { decision: "always", approval });
     await scene.ended(begun);
     const { page } = await scene.open("dave", { view: 6 });
     await page.getByRole("link", { name: begun.session }).click();

@@ -4,7 +4,7 @@ import { TestClient } from "../server/harness.ts";
 import { HAS_NO_BROWSER, PATIENT, useBrowser } from "./browser.ts";
 import { openScene } from "./server/scene.ts";
 
-/** Of a principal, 32 inquiries can be open. */
+/** Of a principal, 32 confirmations can be open. */
 const AGENTS = Array.from({ length: 10 }, (_, at): Credential & { readonly token: string } => ({
   id: `agent-${at}`,
   token: `token-of-the-agent-number-${at}`,
@@ -13,7 +13,7 @@ const AGENTS = Array.from({ length: 10 }, (_, at): Credential & { readonly token
 
 const LONG = "some words of a line\n".repeat(5_000);
 
-describe.skipIf(HAS_NO_BROWSER)("300 inquiries", () => {
+describe.skipIf(HAS_NO_BROWSER)("300 confirmations", () => {
   useBrowser();
 
   test("are filtered, selected and answered in groups by keyboard, also with 100 KB of arguments", async () => {
@@ -26,7 +26,7 @@ describe.skipIf(HAS_NO_BROWSER)("300 inquiries", () => {
         { id: `call_${at}`, name: "write_note", arguments: { text } },
       ]);
     }
-    await scene.client("dave").inquiries(300);
+    await scene.client("dave").confirmations(300);
     const { page, errors } = await scene.open("dave", { view: 2 });
     await page.locator("p", { hasText: /^300 open$/ }).waitFor();
     await page.keyboard.press("/");

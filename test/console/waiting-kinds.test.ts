@@ -8,19 +8,19 @@ describe.skipIf(HAS_NO_BROWSER)("Waiting for me", () => {
   test("shows the digest of what would run, and a diff of what the tool says that it would change", async () => {
     const scene = await openScene();
     const begun = await scene.ask("rename", { text: "two" });
-    const [inquiry] = await scene.client("carol").inquiries();
+    const [confirmation] = await scene.client("carol").confirmations();
     const { page } = await scene.open("carol", { view: 2 });
     await page.getByRole("link", { name: /^rename/ }).waitFor();
     await page.keyboard.press("j");
     const changes = page.getByRole("region", { name: "Projected changes" });
     expect(await changes.locator(".removed").textContent()).toBe("-one\n");
     expect(await changes.locator(".added").textContent()).toBe("+two\n");
-    expect(await page.locator("code.digest").textContent()).toBe(inquiry?.digest);
+    expect(await page.locator("code.digest").textContent()).toBe(confirmation?.digest);
     await page.keyboard.press("a");
     await page.getByRole("form", { name: "Confirm to allow" }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByText("This was allowed by carol.").waitFor();
-    expect((await scene.ended(begun))?.confirmation?.digest).toBe(inquiry?.digest);
+    expect((await scene.ended(begun))?.confirmation?.digest).toBe(confirmation?.digest);
   });
 
   test("has a question answered with one of its options, by keyboard alone", async () => {
@@ -64,7 +64,7 @@ describe.skipIf(HAS_NO_BROWSER)("Waiting for me", () => {
     expect((await scene.ended(begun))?.output).toEqual({ approved: true });
   });
 
-  test("tells everyone who sees an inquiry how it ended, without loading anything again", async () => {
+  test("tells everyone who sees a confirmation how it ended, without loading anything again", async () => {
     const scene = await openScene();
     await scene.ask("write_note", { text: "hello" });
     const [carol, dave, erin] = [

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { HAS_NO_BROWSER, PATIENT, useBrowser } from "./browser.ts";
 import { openScene } from "./server/scene.ts";
 
-describe.skipIf(HAS_NO_BROWSER)("Many inquiries", () => {
+describe.skipIf(HAS_NO_BROWSER)("Many confirmations", () => {
   useBrowser();
 
   test("are answered one after the other: the page goes on to the next, and says what became of the last", async () => {
@@ -47,7 +47,7 @@ describe.skipIf(HAS_NO_BROWSER)("Many inquiries", () => {
     await page.getByRole("searchbox", { name: "Filter" }).fill("");
     await page.locator("main").press("g");
     await page.getByRole("heading", { name: "rename" }).waitFor();
-    expect(await page.getByRole("list", { name: /inquiries$/ }).count()).toBe(3);
+    expect(await page.getByRole("list", { name: /confirmations$/ }).count()).toBe(3);
   });
 
   test("are opened and selected by the same keys on a keyboard of another script", async () => {

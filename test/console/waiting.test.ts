@@ -94,12 +94,12 @@ describe.skipIf(HAS_NO_BROWSER)("Waiting for me", () => {
     expect(execution?.success).toBe(true);
   });
 
-  test("moves nothing when inquiries open and end, and withdraws what was prepared for another one", async () => {
+  test("moves nothing when confirmations open and end, and withdraws what was prepared for another one", async () => {
     const { ask, open, notes } = await scene();
     await ask("one");
     await ask("two");
     const { page } = await open("carol");
-    const cards = page.getByRole("list", { name: "Inquiries" }).getByRole("link");
+    const cards = page.getByRole("list", { name: "Confirmations" }).getByRole("link");
     await expect.poll(() => cards.count(), PATIENT).toBe(2);
     await cards.nth(1).click();
     await page.getByRole("button", { name: "Allow…" }).waitFor();
@@ -111,7 +111,7 @@ describe.skipIf(HAS_NO_BROWSER)("Waiting for me", () => {
     expect(await cards.nth(1).boundingBox()).toEqual(box);
     expect(await cards.nth(1).getAttribute("aria-current")).toBe("true");
     await page.getByRole("status").getByText("write_note waits for an answer.").waitFor();
-    // Moving to another inquiry withdraws the first step.
+    // Moving to another confirmation withdraws the first step.
     await cards.nth(0).focus();
     await page.keyboard.press("k");
     await page.getByRole("form", { name: "Confirm to allow" }).waitFor({ state: "detached" });

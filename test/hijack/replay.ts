@@ -44,9 +44,9 @@ export class Replay implements AsyncDisposable {
     this.#sessions = sessions;
     this.#outputs = outputs;
     this.#ran = ran;
-    sessions.onInquiry((event) => {
+    sessions.onConfirmation((event) => {
       if (event.type !== "requested") return;
-      const { id, digest, shown } = event.inquiry;
+      const { id, digest, shown } = event.confirmation;
       this.#asked.push(shown.toolName);
       this.#askedCalls.push(this.#index);
       void sessions.answer(id, { decision: this.#answer, digest, by: "user" });

@@ -31,11 +31,11 @@ test("what the policy decided is replayed and copied as a test, whatever the mod
     const { sessions } = await testSessions(tools, { policy, journal, store, confirmations });
     const session = await sessions.open();
     await journal.keep(policy, session.registry.subjects);
-    sessions.onInquiry((event) => {
+    sessions.onConfirmation((event) => {
       if (event.type !== "requested") return;
-      const { toolName } = event.inquiry.shown;
+      const { toolName } = event.confirmation.shown;
       const decision = toolName === "send" ? "always" : toolName === "edit" ? "deny" : "allow";
-      void sessions.answer(event.inquiry.id, answerTo(event.inquiry, decision));
+      void sessions.answer(event.confirmation.id, answerTo(event.confirmation, decision));
     });
     const turn = session.turn();
     const ids = ["read", "write", "edit", "shell", "send", "send"].map(

@@ -72,9 +72,9 @@ test("has a person asked before each call of a tool that needs approval, whateve
   );
   await using sessions = await openSessions({ registry, policy, sandboxes });
   const asked: string[] = [];
-  sessions.onInquiry((event) => {
-    if (event.type !== "requested" || event.inquiry.kind === "question") return;
-    const { id, digest } = event.inquiry;
+  sessions.onConfirmation((event) => {
+    if (event.type !== "requested" || event.confirmation.kind === "question") return;
+    const { id, digest } = event.confirmation;
     asked.push(id);
     void sessions.answer(id, { decision: asked.length === 1 ? "allow" : "deny", digest, by: "ann" });
   });

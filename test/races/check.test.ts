@@ -9,7 +9,7 @@ import { readVectors, type Vector } from "./vector.ts";
 
 /** Only sessions have answers hold whatever the policy says later, and remember approvals. */
 const FORGOTTEN = "forgotten in a crash";
-const OF_INQUIRIES = readVectors().filter(
+const OF_CONFIRMATIONS = readVectors().filter(
   (vector) =>
     vector.class !== FORGOTTEN &&
     !vector.actors.flat().some((step) => step.do === "answer" && step.decision === "always"),
@@ -18,7 +18,7 @@ const OF_INQUIRIES = readVectors().filter(
 async function faultsWith(
   openSubject: OpenSubject,
   count = 230,
-  vectors = OF_INQUIRIES,
+  vectors = OF_CONFIRMATIONS,
 ): Promise<ReadonlySet<Fault>> {
   const found = new Set<Fault>();
   const onFault = (_vector: Vector, _seed: number, faults: readonly Fault[]): void => {
@@ -34,7 +34,7 @@ function broken(store: SessionStore, methods: Partial<SessionStore>): SessionSto
 }
 
 describe("The race bench", () => {
-  test("finds nothing wrong with inquiries over a store", async () => {
+  test("finds nothing wrong with confirmations over a store", async () => {
     expect(await faultsWith((store, world) => new DirectSubject(store, world))).toEqual(new Set());
   });
 
@@ -60,11 +60,11 @@ describe("The race bench", () => {
 
   test("finds calls that run although they were rejected", async () => {
     const open: OpenSubject = (store, world) => {
-      const resolveInquiry: SessionStore["resolveInquiry"] = async (id, resolution) => {
-        const written = await store.resolveInquiry(id, resolution);
+      const resolveConfirmation: SessionStore["resolveConfirmation"] = async (id, resolution) => {
+        const written = await store.resolveConfirmation(id, resolution);
         return written && { ...written, decision: "allow" };
       };
-      return new DirectSubject(broken(store, { resolveInquiry }), world);
+      return new DirectSubject(broken(store, { resolveConfirmation }), world);
     };
     expect(await faultsWith(open)).toContain("rejected but run");
   });

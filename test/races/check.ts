@@ -2,9 +2,9 @@ import { canonicalText } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import type { ApprovalTable } from "../../src/sessions/approvals.ts";
 import type {
-  CallInquiry,
+  CallConfirmation,
   ConfirmationRecord,
-  InquiryTable,
+  ConfirmationTable,
 } from "../../src/sessions/confirmations/confirmation.ts";
 import type { CallTable, SessionTable } from "../../src/sessions/store/store.ts";
 import type { Ending } from "./interleave.ts";
@@ -27,20 +27,20 @@ export interface Remains extends Pick<Ending, "hasEnded" | "crashes"> {
   readonly runs: readonly Run[];
   /** What is durable. */
   readonly store: Pick<
-    SessionTable & CallTable & InquiryTable & ApprovalTable,
-    "messages" | "calls" | "inquiry" | "approvals"
+    SessionTable & CallTable & ConfirmationTable & ApprovalTable,
+    "messages" | "calls" | "confirmation" | "approvals"
   >;
-  /** The ids of all inquiries, the lost ones too. */
-  readonly inquiryIds: readonly string[];
+  /** The ids of all confirmations, the lost ones too. */
+  readonly confirmationIds: readonly string[];
 }
 
 /** Returns what went wrong in an interleaving. */
 export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
-  const { vector, runs, store, inquiryIds, hasEnded, crashes } = remains;
+  const { vector, runs, store, confirmationIds, hasEnded, crashes } = remains;
   const faults: Fault[] = [];
   if (!hasEnded) return ["lost"];
-  const inquiries: ConfirmationRecord[] = [];
-  for (const id of inquiryIds) inquiries.push(...[(await store.inquiry(id)) ?? []].flat());
+  const confirmations: ConfirmationRecord[] = [];
+  for (const id of confirmationIds) confirmations.push(...[(await store.confirmation(id)) ?? []].flat());
   const isDisturbed = vector.actors
     .flat()
     .some((step) => ["cancel", "policy", "definition", "fail-store"].includes(step.do));
@@ -54,9 +54,11 @@ export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
     const messages = await store.messages(session, turn);
     const calls = messages.find(({ messageId }) => messageId === id)?.calls ?? [];
     for (const { callId, state, execution } of await store.calls(session, turn, id)) {
-      const asked = inquiries.filter(
-        ({ inquiry }) =>
-          inquiry.sessionId === session && inquiry.messageId === id && inquiry.callId === callId,
+      const asked = confirmations.filter(
+        ({ confirmation }) =>
+          confirmation.sessionId === session &&
+          confirmation.messageId === id &&
+          confirmation.callId === callId,
       );
       const call = calls.find((other) => other.id === callId);
       const isRead = call?.name === "read";
@@ -82,8 +84,8 @@ export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
     }
   }
   const approvals = new Set((await store.approvals()).map(({ approval }) => approval.id));
-  const isForgotten = inquiries.some(
-    ({ inquiry, resolution }) => resolution?.choice === "always" && !approvals.has(inquiry.id),
+  const isForgotten = confirmations.some(
+    ({ confirmation, resolution }) => resolution?.choice === "always" && !approvals.has(confirmation.id),
   );
   if (isForgotten) faults.push("approval forgotten");
   for (const run of runs) if (!attributed.has(run)) faults.push("wrong arguments");
@@ -99,20 +101,24 @@ function textOf(value: JsonValue | undefined): string | undefined {
 }
 
 /** Whether a person allowed a run as it was: arguments, definition, and no more than the grant. */
-function covers({ inquiry, resolution }: ConfirmationRecord, run: Run): boolean {
+function covers({ confirmation, resolution }: ConfirmationRecord, run: Run): boolean {
   if (resolution?.decision !== "allow") return false;
   const edited = resolution.arguments;
   // The grant of other arguments was not shown.
   if (edited !== undefined) return canonicalText(edited) === run.arguments;
-  if (inquiry.kind === "question") return false;
-  return inquiry.shown.arguments === run.arguments && isDefinition(inquiry, run) && isWithin(inquiry, run);
+  if (confirmation.kind === "question") return false;
+  return (
+    confirmation.shown.arguments === run.arguments &&
+    isDefinition(confirmation, run) &&
+    isWithin(confirmation, run)
+  );
 }
 
-function isDefinition({ shown }: CallInquiry, { definition }: Run): boolean {
+function isDefinition({ shown }: CallConfirmation, { definition }: Run): boolean {
   // Under a policy that asks about nothing, the question is that of the session, which does not name the definition.
   return shown.question.endsWith(definition) || !shown.question.startsWith(POLICY_QUESTION);
 }
 
-function isWithin({ shown }: CallInquiry, { wallTimeMs = Number.POSITIVE_INFINITY }: Run): boolean {
+function isWithin({ shown }: CallConfirmation, { wallTimeMs = Number.POSITIVE_INFINITY }: Run): boolean {
   return wallTimeMs <= (shown.grant.limits.wallTimeMs ?? Number.POSITIVE_INFINITY);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
+import type { PersonAnswer } from "../../src/sessions/confirmations/answer.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import { Random } from "../guests/fuzz/random.ts";
 import type { OpenConfirmation, Subject } from "./subject.ts";
@@ -165,7 +165,7 @@ class Interleaving<Store> {
       if (step === undefined || (step.do === "see" && !this.#canSee(step))) continue;
       actions.push(() => {
         actor.steps.shift();
-        this.#progress?.take(actor.index, step.do === "see" ? this.#inquiryOf(step) : undefined);
+        this.#progress?.take(actor.index, step.do === "see" ? this.#confirmationOf(step) : undefined);
         this.#log.push(JSON.stringify(step));
         this.#take(step, actor);
       });
@@ -175,26 +175,26 @@ class Interleaving<Store> {
     return actions;
   }
 
-  #inquiryOf({ session, message, call }: Extract<Step, { do: "see" }>): OpenConfirmation | undefined {
+  #confirmationOf({ session, message, call }: Extract<Step, { do: "see" }>): OpenConfirmation | undefined {
     return this.#subject
       .open()
       .find((open) => open.sessionId === session && open.messageId === message && open.callId === call);
   }
 
-  /** A person who waits for an inquiry gives up when the message has ended. */
+  /** A person who waits for a confirmation gives up when the message has ended. */
   #canSee(step: Extract<Step, { do: "see" }>): boolean {
     const hasEnded = [...this.#settled].some(
       ({ session, id }) => session === step.session && id === step.message,
     );
-    return hasEnded || this.#inquiryOf(step) !== undefined;
+    return hasEnded || this.#confirmationOf(step) !== undefined;
   }
 
   #take(step: Step, { seen }: Actor): void {
     const message = this.#messages.find(({ id }) => "message" in step && id === step.message);
     switch (step.do) {
       case "see": {
-        const inquiry = this.#inquiryOf(step);
-        if (inquiry !== undefined) seen.push(inquiry);
+        const confirmation = this.#confirmationOf(step);
+        if (confirmation !== undefined) seen.push(confirmation);
         break;
       }
       case "answer":
@@ -238,18 +238,18 @@ class Interleaving<Store> {
   }
 
   #answer(step: Extract<Step, { do: "answer" }>, seen: readonly OpenConfirmation[]): void {
-    const inquiry = seen.at(-1);
-    if (inquiry === undefined) return;
-    const { digest } = step.digestOf === "first" ? (seen[0] as OpenConfirmation) : inquiry;
+    const confirmation = seen.at(-1);
+    if (confirmation === undefined) return;
+    const { digest } = step.digestOf === "first" ? (seen[0] as OpenConfirmation) : confirmation;
     const { decision, by, session: sessionId } = step;
-    const answer: InquiryAnswer = {
+    const answer: PersonAnswer = {
       decision,
       by,
       digest,
       ...(sessionId !== undefined && { sessionId }),
       ...(step.arguments !== undefined && { arguments: step.arguments }),
     };
-    this.#subject.answer(inquiry.id, answer).then(
+    this.#subject.answer(confirmation.id, answer).then(
       ({ outcome }) => this.#log.push(`${by} ${decision} → ${outcome}`),
       (error) => this.#log.push(`${by} ${decision} → ${String(error)}`),
     );

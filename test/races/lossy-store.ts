@@ -1,4 +1,4 @@
-import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import type { Disk } from "./interleave.ts";
@@ -12,8 +12,8 @@ const WRITES = [
   "count",
   "claim",
   "end",
-  "addInquiry",
-  "resolveInquiry",
+  "addConfirmation",
+  "resolveConfirmation",
   "addApproval",
   "useApproval",
   "removeApproval",
@@ -27,8 +27,8 @@ const READS = [
   "isForgotten",
   "turnIds",
   "calls",
-  "inquiry",
-  "pendingInquiries",
+  "confirmation",
+  "pendingConfirmations",
   "approvals",
 ] as const;
 
@@ -45,8 +45,8 @@ export class LossyStore implements Disk {
   #generation = 0;
   #failsNext = false;
   readonly #isHonest: boolean;
-  /** The ids of all inquiries that were ever written. */
-  readonly inquiryIds: string[] = [];
+  /** The ids of all confirmations that were ever written. */
+  readonly confirmationIds: string[] = [];
 
   /** @param isHonest Whether it reports a write when it is durable; otherwise at once, like a disk that lies. Default: true. */
   constructor(isHonest = true) {
@@ -106,7 +106,7 @@ export class LossyStore implements Disk {
     // Copied, like what is written to a file.
     const args: readonly unknown[] = JSON.parse(JSON.stringify(given));
     const result = methodOf(this.#current, name)(...args);
-    if (name === "addInquiry") this.inquiryIds.push((args[0] as Inquiry).id);
+    if (name === "addConfirmation") this.confirmationIds.push((args[0] as Confirmation).id);
     const synced = new Promise<void>((resolve) => this.#pending.push({ write: [name, args], resolve }));
     if (this.#isHonest) await synced;
     return result;

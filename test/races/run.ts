@@ -42,7 +42,7 @@ export async function runInterleavings(
       vector,
       runs,
       store: disk.current,
-      inquiryIds: disk.inquiryIds,
+      confirmationIds: disk.confirmationIds,
     });
     for (const fault of faults) result.faults[fault]++;
     if (faults.length > 0) onFault(vector, seed + index, faults, ending.log);

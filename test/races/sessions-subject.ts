@@ -1,7 +1,7 @@
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { MessageConflictError } from "../../src/sessions/calls/stored-messages.ts";
-import type { AnswerOutcome, InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type { AnswerOutcome, PersonAnswer } from "../../src/sessions/confirmations/answer.ts";
+import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import type { Turn } from "../../src/sessions/turns/turn.ts";
@@ -69,11 +69,11 @@ export class SessionsSubject implements Subject {
       .catch(() => {});
   }
 
-  open(): readonly Inquiry[] {
-    return this.#sessions?.openInquiries() ?? [];
+  open(): readonly Confirmation[] {
+    return this.#sessions?.openConfirmations() ?? [];
   }
 
-  async answer(id: string, answer: InquiryAnswer): Promise<AnswerOutcome> {
+  async answer(id: string, answer: PersonAnswer): Promise<AnswerOutcome> {
     return (await this.#sessions?.answer(id, answer)) ?? { outcome: "unknown" };
   }
 

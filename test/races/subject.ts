@@ -5,16 +5,16 @@ import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 import { shownCall } from "../../src/sessions/calls/call-confirmation.ts";
-import type { AnswerOutcome, InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type { AnswerOutcome, PersonAnswer } from "../../src/sessions/confirmations/answer.ts";
+import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import { LocalConfirmations } from "../../src/sessions/confirmations/local-confirmations.ts";
 import type { CallIdentity } from "../../src/sessions/store/call-identity.ts";
 import type { MessageRecord, SessionStore } from "../../src/sessions/store/store.ts";
 import type { VectorMessage } from "./vector.ts";
 import type { World } from "./world.ts";
 
-/** What a person must know of an inquiry to answer it. */
-export type OpenConfirmation = Pick<Inquiry, "id" | "digest" | "sessionId" | "messageId" | "callId">;
+/** What a person must know of a confirmation to answer it. */
+export type OpenConfirmation = Pick<Confirmation, "id" | "digest" | "sessionId" | "messageId" | "callId">;
 
 /** One process that dispatches messages and can be asked and answered. */
 export interface Subject {
@@ -26,7 +26,7 @@ export interface Subject {
   /** Changes the mode of a session. Default: there are none. */
   setMode?(session: string, mode: "autonomous" | "cautious" | "manual"): void;
   open(): readonly OpenConfirmation[];
-  answer(id: string, answer: InquiryAnswer): Promise<{ readonly outcome: string }>;
+  answer(id: string, answer: PersonAnswer): Promise<{ readonly outcome: string }>;
   /** Whether it works on something that needs no answer. Default: it is told by its store. */
   isBusy?(): boolean;
   /** Stops timers after a crash. */
@@ -35,10 +35,10 @@ export interface Subject {
 
 const redaction = new Redaction();
 
-/** The engine with inquiries and a store, and nothing between them that could help. */
+/** The engine with confirmations and a store, and nothing between them that could help. */
 export class DirectSubject implements Subject {
   readonly #store: SessionStore;
-  readonly #inquiries: LocalConfirmations;
+  readonly #confirmations: LocalConfirmations;
   readonly #context: ReturnType<World["startProcess"]> & Pick<World, "sandboxes">;
   readonly #engine = new ToolDispatchEngine();
   readonly #controllers = new Map<string, AbortController>();
@@ -46,12 +46,12 @@ export class DirectSubject implements Subject {
 
   constructor(store: SessionStore, world: World) {
     this.#store = store;
-    this.#inquiries = new LocalConfirmations({ store });
+    this.#confirmations = new LocalConfirmations({ store });
     this.#context = { ...world.startProcess(), sandboxes: world.sandboxes };
   }
 
   async start(): Promise<void> {
-    await this.#inquiries.restore();
+    await this.#confirmations.restore();
     for (const id of ["s1", "s2"]) {
       const principal = { id: `agent of ${id}`, kind: "agent" } as const;
       await this.#store.addSession({ id, principal, mode: "cautious", kind: "main", openedAt: 0 });
@@ -110,7 +110,7 @@ export class DirectSubject implements Subject {
           messageId,
           signal,
           confirm: async (request, askSignal) => {
-            const resolution = await this.#inquiries.ask(
+            const resolution = await this.#confirmations.ask(
               {
                 kind: "call",
                 sessionId,
@@ -126,7 +126,7 @@ export class DirectSubject implements Subject {
             if (resolution === "nobody") return { decision: "nobody" };
             const { decision, by = "", arguments: edited } = resolution;
             if (decision === "cancelled" || decision === "answer") return { decision: "nobody" };
-            if (decision === "timeout") return { decision, afterMs: this.#inquiries.timeoutMs };
+            if (decision === "timeout") return { decision, afterMs: this.#confirmations.timeoutMs };
             return decision === "deny"
               ? { decision, by }
               : { decision, by, ...(edited !== undefined && { arguments: edited }) };
@@ -158,16 +158,16 @@ export class DirectSubject implements Subject {
     this.#controllers.get(keyOf({ sessionId: session, turnId: turn, messageId: id }))?.abort();
   }
 
-  open(): readonly Inquiry[] {
-    return this.#inquiries.open();
+  open(): readonly Confirmation[] {
+    return this.#confirmations.open();
   }
 
-  answer(id: string, answer: InquiryAnswer): Promise<AnswerOutcome> {
-    return this.#inquiries.answer(id, answer);
+  answer(id: string, answer: PersonAnswer): Promise<AnswerOutcome> {
+    return this.#confirmations.answer(id, answer);
   }
 
   discard(): void {
-    this.#inquiries.close();
+    this.#confirmations.close();
   }
 }
 

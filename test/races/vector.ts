@@ -19,7 +19,7 @@ export interface VectorMessage {
 }
 
 export type Step =
-  /** A person looks at the inquiry about a call, as soon as it is open. */
+  /** A person looks at the confirmation about a call, as soon as it is open. */
   | { readonly do: "see"; readonly session: string; readonly message: string; readonly call: string }
   /** The person answers what was seen last. */
   | {

@@ -7,7 +7,7 @@ import { type Answer, dispatchBody, executionOf, HeldTool, send, until } from ".
 import {
   type ClientName,
   CREDENTIALS,
-  type ListedInquiry,
+  type ListedConfirmation,
   refusalOf,
   startServer,
   TestClient,
@@ -172,7 +172,7 @@ describe("a pause", () => {
     ) as [TestClient, TestClient, TestClient];
     const session = await alice.open();
     const { turnId } = await alice.dispatch(session, [CALL]);
-    const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
+    const [confirmation] = (await carol.confirmations()) as readonly [ListedConfirmation];
     expect(await frank.json("POST", "/v1/pause")).toEqual({ paused: true });
     expect(await frank.json("POST", "/v1/pause")).toEqual({ paused: true });
     expect(await ready(server)).toMatchObject({ status: 503, text: "paused\n" });
@@ -180,17 +180,17 @@ describe("a pause", () => {
     for (const sent of [
       alice.send("POST", `/v1/sessions/${session}/turns`, { calls: [CALL] }),
       new TestClient(server, "heidi").send("POST", "/v1/dispatch", dispatched),
-      carol.answer(inquiry, { decision: "allow" }),
-      carol.answer(inquiry, { decision: "always" }),
+      carol.answer(confirmation, { decision: "allow" }),
+      carol.answer(confirmation, { decision: "always" }),
     ]) {
       const answer = await sent;
       expect([refusalOf(answer), answer.headers["retry-after"]]).toEqual(["503 paused", "1"]);
     }
-    expect(await carol.inquiries()).toHaveLength(1);
+    expect(await carol.confirmations()).toHaveLength(1);
     expect(tool.inputs).toEqual([]);
     expect(await frank.json("POST", "/v1/resume")).toEqual({ paused: false });
     expect((await ready(server)).text).toBe("ok\n");
-    expect((await carol.answer(inquiry, { decision: "allow" })).status).toBe(200);
+    expect((await carol.answer(confirmation, { decision: "allow" })).status).toBe(200);
     expect(await alice.executions(session, turnId)).toMatchObject([{ success: true }]);
     expect(tool.inputs).toHaveLength(1);
   });

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { agentTools } from "../../src/agents/agent-tools.ts";
 import type { Receiver } from "../../src/base/receiver.ts";
 import type { Server } from "../../src/server/server.ts";
-import { type ListedInquiry, startServer, TestClient, WritingTool } from "./harness.ts";
+import { type ListedConfirmation, startServer, TestClient, WritingTool } from "./harness.ts";
 
 /** A server with an agent in an agent, whose call waits for a person. */
 async function askingAgents(notify?: Receiver) {
@@ -49,11 +49,11 @@ test("the clients of a session learn what people are asked about its agents, at 
   });
   const late = carol.events(`/v1/sessions/${id}/events`);
   expect(await late.next("tool.confirmation_requested")).toEqual(asked);
-  const [inquiry] = await carol.inquiries();
-  if (inquiry === undefined) throw new Error("no inquiry is open");
-  expect((await carol.answer(inquiry, { decision: "allow" })).status).toBe(200);
+  const [confirmation] = await carol.confirmations();
+  if (confirmation === undefined) throw new Error("no confirmation is open");
+  expect((await carol.answer(confirmation, { decision: "allow" })).status).toBe(200);
   expect(await late.next("tool.confirmation_resolved")).toMatchObject({
-    requestId: inquiry.requestId,
+    requestId: confirmation.requestId,
     sessionId: lowest?.id,
     parent: `${middle?.id}/d`,
     decision: "allow",
@@ -75,7 +75,7 @@ test("the caller of the session above reads no more of it than of a nested call"
   expect(asked).not.toHaveProperty("digest");
 });
 
-test("nothing is told of an agent's inquiry while an approver follows the session above", async () => {
+test("nothing is told of an agent's confirmation while an approver follows the session above", async () => {
   const told: string[] = [];
   const receiving = createServer((request, response) => {
     request.on("data", (chunk) => told.push(String(chunk)));
@@ -88,14 +88,14 @@ test("nothing is told of an agent's inquiry while an approver follows the sessio
   const events = carol.events(`/v1/sessions/${id}/events`);
   await events.opened;
   await spawn();
-  const [seen] = (await carol.inquiries()) as readonly [ListedInquiry];
+  const [seen] = (await carol.confirmations()) as readonly [ListedConfirmation];
   await carol.answer(seen, { decision: "deny" });
   events.close();
   // The server sees after a while that the approver has gone.
   while (told.length === 0) {
     await spawn();
-    const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
-    await carol.answer(inquiry, { decision: "deny" });
+    const [confirmation] = (await carol.confirmations()) as readonly [ListedConfirmation];
+    await carol.answer(confirmation, { decision: "deny" });
     await setTimeout(20);
   }
   expect(told[0]).toContain("write_note");

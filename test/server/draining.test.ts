@@ -37,7 +37,7 @@ describe("A server that shuts down", () => {
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
     await alice.dispatch(session, [HOLD, WRITE], { turnId: "t1", messageId: "m1" });
-    await new TestClient(server, "carol").inquiries();
+    await new TestClient(server, "carol").confirmations();
     await until(() => held.started.length === 1);
     const closed = server.close();
     // Time for a server that does not wait to cancel the call.
@@ -61,7 +61,7 @@ describe("A server that shuts down", () => {
     const session = await alice.open();
     await alice.dispatch(session, [WRITE], { turnId: "t1", messageId: "m1" });
     await alice.dispatch(session, [WRITE], { turnId: "t1", messageId: "m2" });
-    await new TestClient(server, "carol").inquiries();
+    await new TestClient(server, "carol").confirmations();
     await server.close();
     expect(await outcomes(file, session)).toEqual([["write", "not-begun", undefined]]);
   });

@@ -126,8 +126,8 @@ export class WritingTool {
   }
 }
 
-/** An inquiry as a client sees it. */
-export interface ListedInquiry {
+/** A confirmation as a client sees it. */
+export interface ListedConfirmation {
   readonly requestId: string;
   readonly sessionId: string;
   readonly turnId: string;
@@ -202,10 +202,10 @@ export class TestClient {
     }
   }
 
-  /** Waits until so many inquiries are open, and returns them. */
-  async inquiries(count = 1): Promise<readonly ListedInquiry[]> {
+  /** Waits until so many confirmations are open, and returns them. */
+  async confirmations(count = 1): Promise<readonly ListedConfirmation[]> {
     for (;;) {
-      const { confirmations } = await this.json<{ confirmations: ListedInquiry[] }>(
+      const { confirmations } = await this.json<{ confirmations: ListedConfirmation[] }>(
         "GET",
         "/v1/confirmations",
       );
@@ -214,8 +214,8 @@ export class TestClient {
     }
   }
 
-  answer(inquiry: ListedInquiry, answer: object): Promise<Answer> {
-    return this.send("POST", pathOf(inquiry), { digest: inquiry.digest, ...answer });
+  answer(confirmation: ListedConfirmation, answer: object): Promise<Answer> {
+    return this.send("POST", pathOf(confirmation), { digest: confirmation.digest, ...answer });
   }
 
   /** Reads the events of a path as they arrive. */
@@ -230,7 +230,7 @@ export class TestClient {
   }
 }
 
-export function pathOf({ sessionId, turnId, requestId }: ListedInquiry): string {
+export function pathOf({ sessionId, turnId, requestId }: ListedConfirmation): string {
   return `/v1/sessions/${sessionId}/turns/${turnId}/confirmations/${requestId}`;
 }
 

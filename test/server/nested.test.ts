@@ -3,7 +3,7 @@ import { defineTool } from "../../src/engine/tool.ts";
 import { allow, ask, type RuntimePolicy } from "../../src/policy/policy.ts";
 import {
   type EventReader,
-  type ListedInquiry,
+  type ListedConfirmation,
   pathOf,
   type ReceivedEvent,
   startServer,
@@ -63,12 +63,12 @@ async function nesting() {
 test("the caller learns of a nested call which tool it is and its effect; others learn all of it", async () => {
   const { alice, carol, session, follow, streams } = await nesting();
   const { turnId } = await alice.dispatch(session, [{ id: "c1", name: "outer", arguments: {} }]);
-  const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
+  const [confirmation] = (await carol.confirmations()) as readonly [ListedConfirmation];
   const late = await follow(alice);
-  const toCaller = await alice.send("GET", pathOf(inquiry));
-  const toApprover = await carol.send("GET", pathOf(inquiry));
+  const toCaller = await alice.send("GET", pathOf(confirmation));
+  const toApprover = await carol.send("GET", pathOf(confirmation));
   expect(JSON.parse(toCaller.text)).toEqual({
-    requestId: inquiry.requestId,
+    requestId: confirmation.requestId,
     kind: "call",
     sessionId: session,
     turnId,
@@ -78,24 +78,24 @@ test("the caller learns of a nested call which tool it is and its effect; others
     parent: "c1",
     toolName: "inner",
     sideEffects: "write",
-    choices: inquiry.choices,
+    choices: confirmation.choices,
     askedAt: expect.any(Number),
-    expiresAt: inquiry.expiresAt,
+    expiresAt: confirmation.expiresAt,
   });
   expect(JSON.parse(toApprover.text)).toMatchObject({
     arguments: JSON.stringify({ text: SECRET }),
     rules: [SECRET],
     question: SECRET,
     projectedChanges: [SECRET],
-    digest: inquiry.digest,
+    digest: confirmation.digest,
   });
   const edited = { text: `${SECRET}, edited` };
-  expect((await carol.answer(inquiry, { decision: "allow", arguments: edited })).status).toBe(200);
+  expect((await carol.answer(confirmation, { decision: "allow", arguments: edited })).status).toBe(200);
   await alice.executions(session, turnId);
   const [callers, ...others] = streams;
   for (const stream of [...streams, late]) await stream.next("turn.ended");
   for (const stream of [callers, late]) expect(JSON.stringify(stream.received)).not.toContain(SECRET);
-  expect(toCaller.text + (await alice.send("GET", pathOf(inquiry))).text).not.toContain(SECRET);
+  expect(toCaller.text + (await alice.send("GET", pathOf(confirmation))).text).not.toContain(SECRET);
   const nested = (events: readonly ReceivedEvent[], type: string): ReceivedEvent | undefined =>
     events.find((event) => event["callId"] === "c1/1" && event.type === type);
   expect(callers.received.map(({ type }) => type)).toEqual(others[0]?.received.map(({ type }) => type));
@@ -117,14 +117,14 @@ test("the caller learns of a nested call which tool it is and its effect; others
 test("the caller sees the arguments of its own call, and not the rules that asked about it", async () => {
   const { alice, carol, session } = await nesting();
   await alice.dispatch(session, [{ id: "c1", name: "write_note", arguments: { text: "hi" } }]);
-  const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
+  const [confirmation] = (await carol.confirmations()) as readonly [ListedConfirmation];
   const {
     rules: _,
     argumentOrder: order,
     ...others
-  } = await carol.json<Record<string, unknown>>("GET", pathOf(inquiry));
+  } = await carol.json<Record<string, unknown>>("GET", pathOf(confirmation));
   expect(others["arguments"]).toBe('{"text":"hi"}');
   // It is for the page of those who answer.
   expect(order).toEqual(["text"]);
-  expect(await alice.json("GET", pathOf(inquiry))).toEqual(others);
+  expect(await alice.json("GET", pathOf(confirmation))).toEqual(others);
 });

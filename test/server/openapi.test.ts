@@ -20,7 +20,7 @@ import { openSessions } from "../../src/sessions/sessions.ts";
 import type { Answer } from "../executor/harness.ts";
 import { recordCalls, TemporaryDirectory } from "../journal/records.ts";
 import { Browser, startConsole } from "./console/console.ts";
-import { type ListedInquiry, pathOf, TestClient, WritingTool } from "./harness.ts";
+import { type ListedConfirmation, pathOf, TestClient, WritingTool } from "./harness.ts";
 import { SubscribedBrowser, vapidKey } from "./notifying/push-browser.ts";
 
 interface Operation {
@@ -152,15 +152,15 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check(`${at}/definitions`, "get", alice.send("GET", `${session}/definitions?format=anthropic`));
   await check(`${at}/definitions`, "get", bob.send("GET", `${session}/definitions`));
   await check(`${at}/turns/{turnId}`, "get", alice.send("GET", `${session}/turns/${turnId}`));
-  const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
+  const [confirmation] = (await carol.confirmations()) as readonly [ListedConfirmation];
   await check("/v1/confirmations", "get", carol.send("GET", "/v1/confirmations"));
   await check("/v1/programs", "get", carol.send("GET", "/v1/programs"));
   const path = `${at}/turns/{turnId}/confirmations/{requestId}`;
-  await check(path, "get", carol.send("GET", pathOf(inquiry)));
-  await check(path, "post", carol.answer(inquiry, { decision: "allow", digest: "" }));
-  await check(path, "post", carol.answer(inquiry, { decision: "always" }));
-  await check(path, "post", carol.answer(inquiry, { decision: "deny" }));
-  await check(path, "get", carol.send("GET", pathOf(inquiry)));
+  await check(path, "get", carol.send("GET", pathOf(confirmation)));
+  await check(path, "post", carol.answer(confirmation, { decision: "allow", digest: "" }));
+  await check(path, "post", carol.answer(confirmation, { decision: "always" }));
+  await check(path, "post", carol.answer(confirmation, { decision: "deny" }));
+  await check(path, "get", carol.send("GET", pathOf(confirmation)));
   await alice.executions(id, turnId);
   await check(`${at}/turns/{turnId}`, "get", alice.send("GET", `${session}/turns/${turnId}?format=openai`));
   const { approvals } = (await check(
@@ -176,7 +176,7 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   const { turnId: asking } = (await add({ calls: [{ id: "q1", name: "asks", arguments: {} }] })) as {
     turnId: string;
   };
-  const [question] = (await carol.inquiries()) as readonly [ListedInquiry];
+  const [question] = (await carol.confirmations()) as readonly [ListedConfirmation];
   await check("/v1/confirmations", "get", carol.send("GET", "/v1/confirmations"));
   await check(path, "get", carol.send("GET", pathOf(question)));
   await check(path, "post", carol.answer(question, { decision: "answer", answer: "c" }));
@@ -187,7 +187,7 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check(at, "get", alice.send("GET", session));
   await check(at, "get", bob.send("GET", session));
   const { turnId: waiting } = (await add({ calls })) as { turnId: string };
-  const [late] = (await carol.inquiries()) as readonly [ListedInquiry];
+  const [late] = (await carol.confirmations()) as readonly [ListedConfirmation];
   await check(
     `${at}/turns/{turnId}/cancel`,
     "post",

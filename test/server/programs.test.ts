@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { MemorySuspensionStore } from "../../src/programs/stores/memory-store.ts";
 import { openSuspensions } from "../../src/programs/suspension/suspensions.ts";
 import { KEY, program, programPolicy } from "../programs/suspension/setting.ts";
-import { type ListedInquiry, startServer, TestClient, WritingTool } from "./harness.ts";
+import { type ListedConfirmation, startServer, TestClient, WritingTool } from "./harness.ts";
 
 interface Listed {
   readonly sessionId: string;
@@ -28,11 +28,11 @@ test("people see the programs that wait, their open calls, and how long they hav
   const { id } = JSON.parse((await alice.send("POST", "/v1/sessions", {})).text) as { readonly id: string };
   const calls = [{ id: "c1", name: "program", arguments: {} }];
   await alice.send("POST", `/v1/sessions/${id}/turns`, { turnId: "t1", messageId: "m1", calls });
-  const inquiries = async (): Promise<readonly ListedInquiry[]> => {
-    const listed = (await carol.inquiries()) as readonly ListedInquiry[];
-    return listed.length === 2 ? listed : inquiries();
+  const confirmations = async (): Promise<readonly ListedConfirmation[]> => {
+    const listed = (await carol.confirmations()) as readonly ListedConfirmation[];
+    return listed.length === 2 ? listed : confirmations();
   };
-  const asked = await inquiries();
+  const asked = await confirmations();
   const list = async (client: TestClient): Promise<readonly Listed[]> =>
     (JSON.parse((await client.send("GET", "/v1/programs")).text) as { readonly programs: readonly Listed[] })
       .programs;
@@ -54,7 +54,7 @@ test("people see the programs that wait, their open calls, and how long they hav
   expect(one?.leftMs).toBeLessThanOrEqual(week);
   expect(await list(mallory)).toEqual([]);
   expect((await alice.send("GET", "/v1/programs")).status).toBe(403);
-  for (const inquiry of asked) await carol.answer(inquiry as never, { decision: "allow" });
+  for (const confirmation of asked) await carol.answer(confirmation as never, { decision: "allow" });
   expect(await alice.executions(id, "t1")).toMatchObject([{ output: ["x", "y"] }]);
   expect(await list(carol)).toEqual([]);
 });

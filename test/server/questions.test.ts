@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { Question } from "../../src/tool/question.ts";
 import { toolsOf } from "../../src/toolsets/toolsets.ts";
-import { type ListedInquiry, pathOf, refusalOf, startServer, TestClient } from "./harness.ts";
+import { type ListedConfirmation, pathOf, refusalOf, startServer, TestClient } from "./harness.ts";
 
 const WHICH: Question = { question: "Which \u202egnp.exe?", choices: ["a", "b"] };
 
@@ -22,14 +22,14 @@ async function waiting(question: Question) {
   const [alice, carol] = [client("alice"), client("carol")];
   const session = await alice.open();
   const { turnId } = await alice.dispatch(session, [{ id: "c1", name: "asks", arguments: {} }]);
-  const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
-  return { client, alice, carol, session, inquiry, executions: () => alice.executions(session, turnId) };
+  const [confirmation] = (await carol.confirmations()) as readonly [ListedConfirmation];
+  return { client, alice, carol, session, confirmation, executions: () => alice.executions(session, turnId) };
 }
 
 describe("a question of a tool over HTTP", () => {
   test("is told to clients that come later, and answered by an approver", async () => {
-    const { alice, carol, session, inquiry, executions } = await waiting(WHICH);
-    expect(inquiry).toMatchObject({
+    const { alice, carol, session, confirmation, executions } = await waiting(WHICH);
+    expect(confirmation).toMatchObject({
       kind: "question",
       toolName: "asks",
       question: "Which \\u202egnp.exe?",
@@ -38,15 +38,15 @@ describe("a question of a tool over HTTP", () => {
       multiple: false,
       choices: ["answer", "deny"],
     });
-    expect(await carol.json("GET", pathOf(inquiry))).toMatchObject({ wholeQuestion: WHICH.question });
+    expect(await carol.json("GET", pathOf(confirmation))).toMatchObject({ wholeQuestion: WHICH.question });
     const events = alice.events(`/v1/sessions/${session}/events`);
-    const { requestId, digest } = inquiry;
+    const { requestId, digest } = confirmation;
     expect(await events.next("tool.confirmation_requested")).toMatchObject({
       requestId,
       digest,
       kind: "question",
     });
-    const answer = await carol.answer(inquiry, { decision: "answer", answer: "b" });
+    const answer = await carol.answer(confirmation, { decision: "answer", answer: "b" });
     expect([answer.status, JSON.parse(answer.text)]).toMatchObject([
       200,
       { decision: "answer", by: "carol", answer: "b" },
@@ -55,22 +55,22 @@ describe("a question of a tool over HTTP", () => {
     expect(resolved).toMatchObject({ decision: "answer", by: "carol" });
     expect(resolved).not.toHaveProperty("answer");
     expect(await executions()).toMatchObject([{ success: true, output: "b" }]);
-    expect((await carol.answer(inquiry, { decision: "answer", answer: "b" })).status).toBe(200);
-    expect(refusalOf(await carol.answer(inquiry, { decision: "answer", answer: "a" }))).toBe(
+    expect((await carol.answer(confirmation, { decision: "answer", answer: "b" })).status).toBe(200);
+    expect(refusalOf(await carol.answer(confirmation, { decision: "answer", answer: "a" }))).toBe(
       "409 already_answered",
     );
   });
 
   test("takes no answer from the agent or from those who do not approve for it", async () => {
-    const { client, alice, inquiry } = await waiting(WHICH);
+    const { client, alice, confirmation } = await waiting(WHICH);
     const answer = { decision: "answer", answer: "a" };
-    expect(refusalOf(await alice.answer(inquiry, answer))).toBe("403 forbidden");
-    expect(refusalOf(await client("frank").answer(inquiry, answer))).toBe("403 forbidden");
-    expect(refusalOf(await client("mallory").answer(inquiry, answer))).toBe("404 not_found");
+    expect(refusalOf(await alice.answer(confirmation, answer))).toBe("403 forbidden");
+    expect(refusalOf(await client("frank").answer(confirmation, answer))).toBe("403 forbidden");
+    expect(refusalOf(await client("mallory").answer(confirmation, answer))).toBe("404 not_found");
   });
 
   test("stays open if an answer is invalid or of another digest", async () => {
-    const { carol, inquiry, executions } = await waiting({ ...WHICH, multiple: true });
+    const { carol, confirmation, executions } = await waiting({ ...WHICH, multiple: true });
     for (const answer of [
       { decision: "answer" },
       { decision: "answer", answer: "a" },
@@ -78,20 +78,20 @@ describe("a question of a tool over HTTP", () => {
       { decision: "allow" },
       { decision: "always", answer: ["a"] },
     ]) {
-      expect(refusalOf(await carol.answer(inquiry, answer))).toBe("422 invalid_answer");
+      expect(refusalOf(await carol.answer(confirmation, answer))).toBe("422 invalid_answer");
     }
     const other = { decision: "answer", answer: ["a"], digest: "0".repeat(64) };
-    expect(refusalOf(await carol.answer(inquiry, other))).toBe("422 other_digest");
+    expect(refusalOf(await carol.answer(confirmation, other))).toBe("422 other_digest");
     const wrong = { decision: "answer", answer: { a: 1 } };
-    expect(refusalOf(await carol.answer(inquiry, wrong))).toBe("400 bad_request");
-    expect((await carol.answer(inquiry, { decision: "answer", answer: ["b", "a"] })).status).toBe(200);
+    expect(refusalOf(await carol.answer(confirmation, wrong))).toBe("400 bad_request");
+    expect((await carol.answer(confirmation, { decision: "answer", answer: ["b", "a"] })).status).toBe(200);
     expect(await executions()).toMatchObject([{ output: ["b", "a"] }]);
   });
 
   test("can be answered while the server is paused", async () => {
-    const { client, carol, inquiry, executions } = await waiting(WHICH);
+    const { client, carol, confirmation, executions } = await waiting(WHICH);
     await client("frank").json("POST", "/v1/pause", {});
-    expect((await carol.answer(inquiry, { decision: "answer", answer: "a" })).status).toBe(200);
+    expect((await carol.answer(confirmation, { decision: "answer", answer: "a" })).status).toBe(200);
     expect(await executions()).toMatchObject([{ output: "a" }]);
   });
 });

@@ -74,12 +74,12 @@ describe("a reload of the credentials", () => {
     const session = await alice.open();
     const stream = alice.events(`/v1/sessions/${session}/turns`, { body: { calls: [CALL] } });
     const dave = new TestClient(server, "dave");
-    const [inquiry] = await dave.inquiries();
+    const [confirmation] = await dave.confirmations();
     reload(without("alice"));
     await stream.ended;
-    if (inquiry === undefined) throw new Error("no inquiry");
-    expect((await dave.answer(inquiry, { decision: "allow" })).status).toBe(200);
-    await dave.executions(session, inquiry.turnId);
+    if (confirmation === undefined) throw new Error("no confirmation");
+    expect((await dave.answer(confirmation, { decision: "allow" })).status).toBe(200);
+    await dave.executions(session, confirmation.turnId);
     expect(writing.inputs).toEqual([{ text: "hi" }]);
     expect(stream.received.map(({ type }) => type)).not.toContain("turn.ended");
   });
@@ -102,13 +102,13 @@ describe("a reload of the credentials", () => {
     const alice = new TestClient(server, "alice");
     await alice.dispatch(await alice.open(), [CALL]);
     const carol = new TestClient(server, "carol");
-    const [inquiry] = await carol.inquiries();
-    if (inquiry === undefined) throw new Error("no inquiry");
-    const body = JSON.stringify({ decision: "allow", digest: inquiry.digest });
-    const begun = await begin(server, pathOf(inquiry), body, carol.authorization);
+    const [confirmation] = await carol.confirmations();
+    if (confirmation === undefined) throw new Error("no confirmation");
+    const body = JSON.stringify({ decision: "allow", digest: confirmation.digest });
+    const begun = await begin(server, pathOf(confirmation), body, carol.authorization);
     reload(credentials);
     expect(refusalOf(await begun.finish())).toBe("401 unauthenticated");
-    expect(await new TestClient(server, "dave").inquiries()).toHaveLength(1);
+    expect(await new TestClient(server, "dave").confirmations()).toHaveLength(1);
     expect(writing.inputs).toEqual([]);
   });
 
@@ -129,14 +129,14 @@ describe("a reload of the credentials", () => {
     const alice = new TestClient(server, "alice");
     await alice.dispatch(await alice.open(), [CALL]);
     const carol = new TestClient(server, "carol");
-    const [inquiry] = await carol.inquiries();
-    if (inquiry === undefined) throw new Error("no inquiry");
-    const answer = carol.answer(inquiry, { decision: "allow", arguments: { text: "edited" } });
+    const [confirmation] = await carol.confirmations();
+    if (confirmation === undefined) throw new Error("no confirmation");
+    const answer = carol.answer(confirmation, { decision: "allow", arguments: { text: "edited" } });
     await checking.promise;
     reload(without("carol"));
     checked.resolve();
     expect(refusalOf(await answer)).toBe("401 unauthenticated");
-    expect(await new TestClient(server, "dave").inquiries()).toHaveLength(1);
+    expect(await new TestClient(server, "dave").confirmations()).toHaveLength(1);
     expect(writing.inputs).toEqual([]);
   });
 

@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { SessionMetrics } from "../../src/server/session-metrics.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import { startServer, TestClient, WritingTool } from "./harness.ts";
 
-/** Returns the values of the gauges of a server with inquiries of these ages, in seconds. */
+/** Returns the values of the gauges of a server with confirmations of these ages, in seconds. */
 function gauges(ages: readonly number[]): Readonly<Record<string, number | undefined>> {
-  const inquiries = ages.map((age) => ({ askedAt: Date.now() - age * 1_000 }) as Inquiry);
+  const confirmations = ages.map((age) => ({ askedAt: Date.now() - age * 1_000 }) as Confirmation);
   const metrics = new SessionMetrics({
-    sessions: { problem: undefined, openInquiries: () => inquiries, onInquiry: () => () => {} },
+    sessions: { problem: undefined, openConfirmations: () => confirmations, onConfirmation: () => () => {} },
     admin: { isPaused: false },
     tools: { registry: new ToolRegistry() },
     events: new EventStream(),
@@ -17,16 +17,19 @@ function gauges(ages: readonly number[]): Readonly<Record<string, number | undef
   return Object.fromEntries(metrics.read().map(({ name, samples }) => [name, samples[0]?.value]));
 }
 
-test("the age of the oldest inquiry does not depend on their order", () => {
-  const age = gauges([5, 90, 30])["sandgate_inquiry_oldest_age_seconds"] ?? 0;
+test("the age of the oldest confirmation does not depend on their order", () => {
+  const age = gauges([5, 90, 30])["sandgate_confirmation_oldest_age_seconds"] ?? 0;
   expect(Math.round(age)).toBe(90);
 });
 
-test("there is no age without inquiries, and none below zero if the clock was set back", () => {
-  expect(gauges([])).toMatchObject({ sandgate_inquiries_open: 0, sandgate_inquiry_oldest_age_seconds: 0 });
+test("there is no age without confirmations, and none below zero if the clock was set back", () => {
+  expect(gauges([])).toMatchObject({
+    sandgate_confirmations_open: 0,
+    sandgate_confirmation_oldest_age_seconds: 0,
+  });
   expect(gauges([-100])).toMatchObject({
-    sandgate_inquiries_open: 1,
-    sandgate_inquiry_oldest_age_seconds: 0,
+    sandgate_confirmations_open: 1,
+    sandgate_confirmation_oldest_age_seconds: 0,
   });
 });
 
@@ -36,9 +39,9 @@ test("decisions are counted by rule, and answers of people by how they ended and
   const session = await alice.open();
   for (const decision of ["allow", "deny", "deny"] as const) {
     const { turnId } = await alice.dispatch(session, [{ id: decision, name: "write_note", arguments: {} }]);
-    const [inquiry] = await carol.inquiries(1);
-    if (inquiry === undefined) throw new Error("nothing was asked");
-    await carol.answer(inquiry, { decision });
+    const [confirmation] = await carol.confirmations(1);
+    if (confirmation === undefined) throw new Error("nothing was asked");
+    await carol.answer(confirmation, { decision });
     await alice.executions(session, turnId);
   }
   const { text } = await new TestClient(server, "erin").send("GET", "/metrics");

@@ -79,8 +79,8 @@ test("Whatever a route does, a store that fails is 503 with the effect none, and
   const [alice, carol] = [new TestClient(server, "alice"), new TestClient(server, "carol")];
   const id = await alice.open();
   const { turnId } = await alice.dispatch(id, [WRITE], { turnId: "t1", messageId: "m1" });
-  const [inquiry] = await carol.inquiries();
-  if (inquiry === undefined) throw new Error("no inquiry");
+  const [confirmation] = await carol.confirmations();
+  if (confirmation === undefined) throw new Error("no confirmation");
   const session = `/v1/sessions/${id}`;
   const cases: [string, TestClient, string, string, object?][] = [
     ["addSession", alice, "POST", "/v1/sessions", {}],
@@ -90,8 +90,14 @@ test("Whatever a route does, a store that fails is 503 with the effect none, and
     ["calls", alice, "GET", `${session}/turns/${turnId}`],
     ["messages", alice, "POST", `${session}/turns/other/cancel`, {}],
     ["setMode", carol, "PATCH", session, { mode: "manual" }],
-    ["inquiry", carol, "GET", pathOf({ ...inquiry, requestId: "other" })],
-    ["resolveInquiry", carol, "POST", pathOf(inquiry), { decision: "allow", digest: inquiry.digest }],
+    ["confirmation", carol, "GET", pathOf({ ...confirmation, requestId: "other" })],
+    [
+      "resolveConfirmation",
+      carol,
+      "POST",
+      pathOf(confirmation),
+      { decision: "allow", digest: confirmation.digest },
+    ],
   ];
   for (const [method, client, verb, path, body] of cases) {
     fail(method);
@@ -123,7 +129,7 @@ test("Whatever a route does, a store that fails is 503 with the effect none, and
   }
   expect(writing.inputs).toEqual([]);
   fail();
-  await carol.answer(inquiry, { decision: "allow" });
+  await carol.answer(confirmation, { decision: "allow" });
   expect(await alice.executions(id, turnId)).toMatchObject([{ success: true }]);
   fail("removeSession");
   expect(refusalOf(await alice.send("DELETE", session))).toBe("503 store_failed");
@@ -167,7 +173,7 @@ test("A message that goes on after a restart ends with turn.ended, also for resu
   const id = await new TestClient(before, "alice").open();
   const calls = [{ id: "c0", name: "read_note", arguments: {} }, WRITE];
   await new TestClient(before, "alice").dispatch(id, calls, { turnId: "t1", messageId: "m1" });
-  await new TestClient(before, "carol").inquiries();
+  await new TestClient(before, "carol").confirmations();
   await before.close();
 
   const after = await startServer([writing.tool, reading.tool], {
@@ -176,9 +182,9 @@ test("A message that goes on after a restart ends with turn.ended, also for resu
   const events = new TestClient(after, "alice").events(`/v1/sessions/${id}/events`);
   await events.opened;
   const carol = new TestClient(after, "carol");
-  const [inquiry] = await carol.inquiries();
-  if (inquiry === undefined) throw new Error("no inquiry");
-  await carol.answer(inquiry, { decision: "allow" });
+  const [confirmation] = await carol.confirmations();
+  if (confirmation === undefined) throw new Error("no confirmation");
+  await carol.answer(confirmation, { decision: "allow" });
   expect(await events.next("turn.ended")).toMatchObject({
     turnId: "t1",
     messageId: "m1",

@@ -9,7 +9,7 @@ import type { CallTracer } from "../../src/engine/call/events.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { MessageRecord } from "../../src/sessions/store/store.ts";
 import { HeldTool, until } from "../executor/harness.ts";
-import { type ListedInquiry, refusalOf, startServer, TestClient, WritingTool } from "./harness.ts";
+import { type ListedConfirmation, refusalOf, startServer, TestClient, WritingTool } from "./harness.ts";
 
 const READ = { id: "c1", name: "read_note", arguments: { text: "hi" } };
 
@@ -289,12 +289,12 @@ describe("a restart", () => {
     const alice = new TestClient(before, "alice");
     const session = await alice.open();
     const { turnId } = await alice.dispatch(session, [call]);
-    const [asked] = (await new TestClient(before, "carol").inquiries()) as readonly [ListedInquiry];
+    const [asked] = (await new TestClient(before, "carol").confirmations()) as readonly [ListedConfirmation];
     await before.close();
     expect(writing.inputs).toEqual([]);
     const after = await startServer([writing.tool], { sessions: { store: new SqliteSessionStore(file) } });
     const carol = new TestClient(after, "carol");
-    const [again] = (await carol.inquiries()) as readonly [ListedInquiry];
+    const [again] = (await carol.confirmations()) as readonly [ListedConfirmation];
     expect(again).toEqual(asked);
     expect((await carol.answer(asked, { decision: "allow" })).status).toBe(200);
     expect(await new TestClient(after, "alice").executions(session, turnId)).toMatchObject([

@@ -114,17 +114,20 @@ describe("the calls of a message", () => {
 
 describe("a call that waits for a person", () => {
   test("holds up no sibling, and its result is at its place", async () => {
-    const { sessions, nextInquiry } = await testSessions([tool("write", "write"), tool("read", "read")], {
-      limits: { concurrency: 1 },
-    });
+    const { sessions, nextConfirmation } = await testSessions(
+      [tool("write", "write"), tool("read", "read")],
+      {
+        limits: { concurrency: 1 },
+      },
+    );
     const session = await sessions.open();
     const turn = session.turn();
     const results = turn.dispatchAll([call("w", "write"), call("r1", "read"), call("r2", "read")]);
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     // The readers end, although the only place was the writer's.
     const alone = await turn.dispatch(call("r3", "read"));
     expect(alone).toMatchObject({ success: true });
-    await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect((await results).map((execution) => execution?.output)).toEqual([
       "write ran",
       "read ran",
@@ -134,15 +137,15 @@ describe("a call that waits for a person", () => {
 
   test("waits for a place after the answer", async () => {
     const gate = new Gate();
-    const { sessions, nextInquiry } = await testSessions(
+    const { sessions, nextConfirmation } = await testSessions(
       [tool("write", "write", gate.host), tool("wait", "read", gate.host)],
       { limits: { concurrency: 1 } },
     );
     const session = await sessions.open();
     const results = session.turn().dispatchAll([call("w", "write"), call("r", "wait")]);
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     await gate.hasBegun(1);
-    await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(gate.begun).toEqual(["r"]);
     gate.release("r");
     await gate.hasBegun(2);

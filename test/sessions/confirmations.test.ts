@@ -13,7 +13,7 @@ const types = (events: readonly DispatchEvent[]): readonly string[] => events.ma
 
 describe("a call that asks", () => {
   test("runs after a person allowed it, whom an event told of it", async () => {
-    const { sessions, events, nextInquiry } = await testSessions([
+    const { sessions, events, nextConfirmation } = await testSessions([
       { ...write(), paths: [{ argument: "/path", access: "write" }] },
     ]);
     const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
@@ -21,32 +21,32 @@ describe("a call that asks", () => {
     const result = turn.dispatch(
       call("c1", "write_file", { path: "src/auth.ts", password: "AKIAIOSFODNN7EXAMPLE" }),
     );
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     const requested = events.find(({ type }) => type === "tool.confirmation_requested");
     expect(requested).toMatchObject({
-      requestId: inquiry.id,
+      requestId: confirmation.id,
       callId: "c1",
       turnId: turn.id,
       sessionId: session.id,
       toolName: "write_file",
       sideEffects: "write",
       projectedChanges: ["src/auth.ts"],
-      digest: inquiry.digest,
+      digest: confirmation.digest,
       grant: HOST,
       choices: ["allow", "deny", "always"],
       question: "Run the tool 'write_file' (write)?",
-      expiresAt: inquiry.askedAt + 300_000,
+      expiresAt: confirmation.askedAt + 300_000,
       missing: "1 secret hidden",
       principal: { id: "ann" },
     });
     expect(JSON.stringify(requested)).not.toContain("AKIA");
-    expect(inquiry.shown.arguments).toBe('{"password":"AKIAIOSFODNN7EXAMPLE","path":"src/auth.ts"}');
+    expect(confirmation.shown.arguments).toBe('{"password":"AKIAIOSFODNN7EXAMPLE","path":"src/auth.ts"}');
     expect(types(events)).not.toContain("tool.started");
-    const outcome = await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    const outcome = await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(outcome).toMatchObject({ outcome: "resolved", resolution: { decision: "allow", by: "eve" } });
     expect(await result).toMatchObject({
       success: true,
-      confirmation: { by: "eve", digest: inquiry.digest },
+      confirmation: { by: "eve", digest: confirmation.digest },
     });
     expect(types(events)).toEqual([
       "tool.decided",
@@ -56,62 +56,64 @@ describe("a call that asks", () => {
       "tool.started",
       "tool.completed",
     ]);
-    expect(events[2]).toMatchObject({ requestId: inquiry.id, decision: "allow", by: "eve" });
+    expect(events[2]).toMatchObject({ requestId: confirmation.id, decision: "allow", by: "eve" });
   });
 
   test("does not run if a person denies it", async () => {
-    const { sessions, events, nextInquiry } = await testSessions([write()]);
+    const { sessions, events, nextConfirmation } = await testSessions([write()]);
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "write_file"));
-    const inquiry = await nextInquiry();
-    await session.answer(inquiry.id, answerTo(inquiry, "deny"));
+    const confirmation = await nextConfirmation();
+    await session.answer(confirmation.id, answerTo(confirmation, "deny"));
     const error = { code: "user_denied", effect: "none", message: "User denied this operation." };
     expect(await result).toMatchObject({ success: false, error });
     expect(types(events)).not.toContain("tool.started");
   });
 
   test("ends after the time-out if nobody answers, and a later answer is gone", async () => {
-    const { sessions, events, nextInquiry } = await testSessions([write()], {
+    const { sessions, events, nextConfirmation } = await testSessions([write()], {
       confirmations: { timeoutMs: 1_000 },
     });
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "write_file"));
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     const message = "Nobody confirmed this operation within 1s";
     expect(await result).toMatchObject({ error: { code: "confirmation_timeout", effect: "none", message } });
-    expect(await session.answer(inquiry.id, answerTo(inquiry, "allow"))).toEqual({ outcome: "gone" });
+    expect(await session.answer(confirmation.id, answerTo(confirmation, "allow"))).toEqual({
+      outcome: "gone",
+    });
     expect(events.at(-2)).toMatchObject({ type: "tool.confirmation_resolved", decision: "timeout" });
   });
 
   test("asks those who listen later too", async () => {
-    const { sessions, nextInquiry } = await testSessions([write()]);
+    const { sessions, nextConfirmation } = await testSessions([write()]);
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "write_file"));
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     const seen: unknown[] = [];
-    const disconnect = sessions.onInquiry((event) => seen.push(event));
+    const disconnect = sessions.onConfirmation((event) => seen.push(event));
     disconnect();
-    sessions.onInquiry((event) => seen.push(event));
+    sessions.onConfirmation((event) => seen.push(event));
     expect(seen).toEqual([
-      { type: "requested", inquiry },
-      { type: "requested", inquiry },
+      { type: "requested", confirmation },
+      { type: "requested", confirmation },
     ]);
-    expect(session.openInquiries()).toEqual([inquiry]);
-    await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    expect(session.openConfirmations()).toEqual([confirmation]);
+    await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(await result).toMatchObject({ success: true });
-    expect(session.openInquiries()).toEqual([]);
+    expect(session.openConfirmations()).toEqual([]);
   });
 
   test("takes the first of two answers at once, 1,000 times, and tells both the same", async () => {
-    const { sessions, nextInquiry } = await testSessions([tool("write_file", "write")]);
+    const { sessions, nextConfirmation } = await testSessions([tool("write_file", "write")]);
     const session = await sessions.open();
     const turn = session.turn();
     for (let round = 0; round < 1_000; round++) {
       const result = turn.dispatch(call(`c${round}`, "write_file"));
-      const inquiry = await nextInquiry();
-      const answers = [answerTo(inquiry, "allow", "eve"), answerTo(inquiry, "deny", "bob")];
+      const confirmation = await nextConfirmation();
+      const answers = [answerTo(confirmation, "allow", "eve"), answerTo(confirmation, "deny", "bob")];
       if (round % 2 === 1) answers.reverse();
-      const outcomes = await Promise.all(answers.map((answer) => session.answer(inquiry.id, answer)));
+      const outcomes = await Promise.all(answers.map((answer) => session.answer(confirmation.id, answer)));
       expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(["lost", "resolved"]);
       const [one, other] = outcomes.map((outcome) => "resolution" in outcome && outcome.resolution);
       expect(one).toEqual(other);
@@ -121,41 +123,45 @@ describe("a call that asks", () => {
   });
 
   test("accepts no answer that is forged, stale, replayed, or for another session", async () => {
-    const { sessions, nextInquiry } = await testSessions([write()]);
+    const { sessions, nextConfirmation } = await testSessions([write()]);
     const [a, b] = [await sessions.open(), await sessions.open()];
     const first = a.turn().dispatch(call("c1", "write_file", { path: "a" }));
-    const inquiry = await nextInquiry();
-    const forged = { ...answerTo(inquiry, "allow"), digest: "0".repeat(64) };
-    expect(await a.answer(inquiry.id, forged)).toEqual({ outcome: "other-digest" });
-    expect(await a.answer("01ARZ3NDEKTSV4RRFFQ69G5FAV", answerTo(inquiry, "allow"))).toEqual({
+    const confirmation = await nextConfirmation();
+    const forged = { ...answerTo(confirmation, "allow"), digest: "0".repeat(64) };
+    expect(await a.answer(confirmation.id, forged)).toEqual({ outcome: "other-digest" });
+    expect(await a.answer("01ARZ3NDEKTSV4RRFFQ69G5FAV", answerTo(confirmation, "allow"))).toEqual({
       outcome: "unknown",
     });
-    expect(b.openInquiries()).toEqual([]);
-    expect(await b.answer(inquiry.id, answerTo(inquiry, "allow"))).toEqual({ outcome: "unknown" });
-    expect(a.openInquiries()).toEqual([inquiry]);
-    await a.answer(inquiry.id, answerTo(inquiry, "allow"));
+    expect(b.openConfirmations()).toEqual([]);
+    expect(await b.answer(confirmation.id, answerTo(confirmation, "allow"))).toEqual({ outcome: "unknown" });
+    expect(a.openConfirmations()).toEqual([confirmation]);
+    await a.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(await first).toMatchObject({ success: true });
     // The same call in another session, and in another message of the same one, has another digest.
     const again = [a.turn().dispatch(call("c1", "write_file", { path: "a" }))];
-    const second = await nextInquiry();
+    const second = await nextConfirmation();
     again.push(b.turn().dispatch(call("c1", "write_file", { path: "a" })));
-    const third = await nextInquiry();
-    expect(new Set([inquiry, second, third].map(({ digest }) => digest)).size).toBe(3);
-    expect(await a.answer(second.id, answerTo(inquiry, "allow"))).toEqual({ outcome: "other-digest" });
-    expect(await a.answer(inquiry.id, answerTo(inquiry, "deny", "bob"))).toMatchObject({ outcome: "lost" });
+    const third = await nextConfirmation();
+    expect(new Set([confirmation, second, third].map(({ digest }) => digest)).size).toBe(3);
+    expect(await a.answer(second.id, answerTo(confirmation, "allow"))).toEqual({ outcome: "other-digest" });
+    expect(await a.answer(confirmation.id, answerTo(confirmation, "deny", "bob"))).toMatchObject({
+      outcome: "lost",
+    });
     await a.answer(second.id, answerTo(second, "deny"));
     await b.answer(third.id, answerTo(third, "deny"));
     for (const result of again) expect(await result).toMatchObject({ error: { code: "user_denied" } });
   });
 
   test("is cancelled with its turn, and an answer to it is gone", async () => {
-    const { sessions, events, nextInquiry } = await testSessions([write()]);
+    const { sessions, events, nextConfirmation } = await testSessions([write()]);
     const turn = (await sessions.open()).turn();
     const result = turn.dispatch(call("c1", "write_file"));
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     await turn.cancel();
     expect(await result).toMatchObject({ error: { code: "cancelled", effect: "none" } });
-    expect(await sessions.answer(inquiry.id, answerTo(inquiry, "allow"))).toEqual({ outcome: "gone" });
+    expect(await sessions.answer(confirmation.id, answerTo(confirmation, "allow"))).toEqual({
+      outcome: "gone",
+    });
     expect(events.filter(({ type }) => type === "tool.confirmation_resolved")).toMatchObject([
       { decision: "cancelled" },
     ]);
@@ -173,7 +179,8 @@ describe("a call that asks", () => {
         .map(async (_call, index) => (await results)[index])
         .concat([
           (async () => {
-            while (session.openInquiries().length < 32) await new Promise((resolve) => setImmediate(resolve));
+            while (session.openConfirmations().length < 32)
+              await new Promise((resolve) => setImmediate(resolve));
             return null;
           })(),
         ]),
@@ -188,7 +195,7 @@ describe("a call that asks", () => {
 
 describe("a person who answers", () => {
   test("can change the arguments, of which the model reads first", async () => {
-    const { sessions, nextInquiry } = await testSessions([
+    const { sessions, nextConfirmation } = await testSessions([
       {
         ...write(),
         inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
@@ -196,20 +203,20 @@ describe("a person who answers", () => {
     ]);
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "write_file", { path: "/etc/passwd" }));
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     const edit = (path: unknown): Promise<unknown> =>
-      session.answer(inquiry.id, { ...answerTo(inquiry, "allow"), arguments: { path } as never });
+      session.answer(confirmation.id, { ...answerTo(confirmation, "allow"), arguments: { path } as never });
     expect(await edit(1)).toEqual({
       outcome: "invalid",
       problem: "Invalid arguments: /path must be string",
     });
-    expect(session.openInquiries()).toEqual([inquiry]);
+    expect(session.openConfirmations()).toEqual([confirmation]);
     expect(await edit("notes.txt")).toMatchObject({ outcome: "resolved" });
     const execution = (await result) as ToolExecution;
     expect(execution).toMatchObject({
       arguments: { path: "notes.txt" },
       output: 'wrote {"path":"notes.txt"}',
-      confirmation: { digest: inquiry.digest, editedDigest: expect.stringMatching(/^[\da-f]{64}$/) },
+      confirmation: { digest: confirmation.digest, editedDigest: expect.stringMatching(/^[\da-f]{64}$/) },
     });
     expect(toToolResult(execution).content[0]).toEqual({
       type: "text",
@@ -221,22 +228,25 @@ describe("a person who answers", () => {
     const policy: RuntimePolicy = {
       check: ({ input }) => ((input as { bad?: true }).bad ? deny("bad") : allow(HOST)),
     };
-    const { sessions, nextInquiry } = await testSessions([write()], { policy });
+    const { sessions, nextConfirmation } = await testSessions([write()], { policy });
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "write_file"));
-    const inquiry = await nextInquiry();
-    const edited = { ...answerTo(inquiry, "allow"), arguments: { bad: true } };
-    expect(await session.answer(inquiry.id, edited)).toMatchObject({ outcome: "invalid" });
-    await session.answer(inquiry.id, answerTo(inquiry, "deny"));
+    const confirmation = await nextConfirmation();
+    const edited = { ...answerTo(confirmation, "allow"), arguments: { bad: true } };
+    expect(await session.answer(confirmation.id, edited)).toMatchObject({ outcome: "invalid" });
+    await session.answer(confirmation.id, answerTo(confirmation, "deny"));
     expect(await result).toMatchObject({ error: { code: "user_denied" } });
   });
 
   test("is asked once with 'always', and again in another session", async () => {
-    const { sessions, events, nextInquiry } = await testSessions([write(), tool("write_other", "write")]);
+    const { sessions, events, nextConfirmation } = await testSessions([
+      write(),
+      tool("write_other", "write"),
+    ]);
     const [a, b] = [await sessions.open(), await sessions.open()];
     const first = a.turn().dispatch(call("c1", "write_file", { path: "a" }));
-    const inquiry = await nextInquiry();
-    await a.answer(inquiry.id, answerTo(inquiry, "always"));
+    const confirmation = await nextConfirmation();
+    await a.answer(confirmation.id, answerTo(confirmation, "always"));
     expect(await first).toMatchObject({ success: true });
     expect(await a.turn().dispatch(call("c2", "write_file", { path: "b" }))).toMatchObject({ success: true });
     expect(types(events).filter((type) => type === "tool.confirmation_requested")).toHaveLength(1);
@@ -245,38 +255,38 @@ describe("a person who answers", () => {
       a.turn().dispatch(call("c3", "write_other")),
       b.turn().dispatch(call("c4", "write_file", { path: "a" })),
     ];
-    await nextInquiry();
-    await nextInquiry();
+    await nextConfirmation();
+    await nextConfirmation();
     expect(b.approvals()).toEqual([]);
     await Promise.all([a.cancel(), b.cancel()]);
     for (const other of others) expect(await other).toMatchObject({ error: { code: "cancelled" } });
   });
 
   test("is asked again after the approval was revoked, which another session cannot do", async () => {
-    const { sessions, nextInquiry } = await testSessions([write()]);
+    const { sessions, nextConfirmation } = await testSessions([write()]);
     const [a, b] = [await sessions.open(), await sessions.open()];
     const first = a.turn().dispatch(call("c1", "write_file"));
-    const inquiry = await nextInquiry();
-    await a.answer(inquiry.id, answerTo(inquiry, "always"));
+    const confirmation = await nextConfirmation();
+    await a.answer(confirmation.id, answerTo(confirmation, "always"));
     await first;
     const [{ approval }] = a.approvals() as [ReturnType<typeof a.approvals>[number]];
     expect(await b.revokeApproval(approval.id)).toBe(false);
     expect(await a.revokeApproval(approval.id)).toBe(true);
     const second = a.turn().dispatch(call("c2", "write_file"));
-    await nextInquiry();
+    await nextConfirmation();
     await a.cancel();
     expect(await second).toMatchObject({ error: { code: "cancelled" } });
   });
 
   test("can limit what is remembered to calls of a scope, of which the answered one is none", async () => {
-    const { sessions, events, nextInquiry } = await testSessions([tool("send_mail", "network")]);
+    const { sessions, events, nextConfirmation } = await testSessions([tool("send_mail", "network")]);
     const session = await sessions.open();
     const send = (amount: number): Promise<unknown> =>
       session.turn().dispatch(call("c", "send_mail", { amount }));
     const first = send(500);
-    const inquiry = await nextInquiry();
-    await session.answer(inquiry.id, {
-      ...answerTo(inquiry, "always"),
+    const confirmation = await nextConfirmation();
+    await session.answer(confirmation.id, {
+      ...answerTo(confirmation, "always"),
       approval: { tools: ["send_*"], when: { "/amount": { range: { max: 100 } } }, for: 3_600_000, calls: 2 },
     });
     await first;
@@ -284,21 +294,21 @@ describe("a person who answers", () => {
     const asked = (): number => types(events).filter((type) => type === "tool.confirmation_requested").length;
     expect(asked()).toBe(1);
     const tooMany = send(1);
-    await nextInquiry();
+    await nextConfirmation();
     const tooMuch = send(101);
-    await nextInquiry();
+    await nextConfirmation();
     await session.cancel();
     expect(await Promise.all([tooMany, tooMuch])).toMatchObject([{ success: false }, { success: false }]);
   });
 
   test("is asked once by 'prompt_once', whatever the answer of allowing", async () => {
-    const { sessions, nextInquiry } = await testSessions([tool("read", "read")], {
+    const { sessions, nextConfirmation } = await testSessions([tool("read", "read")], {
       confirmations: { tools: { read: "prompt_once" } },
     });
     const session = await sessions.open();
     const first = session.turn().dispatch(call("c1", "read"));
-    const inquiry = await nextInquiry();
-    await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    const confirmation = await nextConfirmation();
+    await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     await first;
     expect(await session.turn().dispatch(call("c2", "read"))).toMatchObject({ success: true });
   });
@@ -312,18 +322,18 @@ describe("'always' is not offered", () => {
     ["if the policy asks each time", {}, {}, "autonomous", ask("Sure?", { grant: HOST })],
   ] as const)("%s", async (_case, more, confirmations, mode, decision) => {
     const policy: RuntimePolicy = { check: () => decision ?? allow(HOST) };
-    const { sessions, nextInquiry } = await testSessions([{ ...write(), ...more }], {
+    const { sessions, nextConfirmation } = await testSessions([{ ...write(), ...more }], {
       policy,
       confirmations,
     });
     const session = await sessions.open({ mode });
     const result = session.turn().dispatch(call("c1", "write_file"));
-    const inquiry = await nextInquiry();
-    expect(inquiry.choices).toEqual(["allow", "deny"]);
-    expect(await session.answer(inquiry.id, answerTo(inquiry, "always"))).toMatchObject({
+    const confirmation = await nextConfirmation();
+    expect(confirmation.choices).toEqual(["allow", "deny"]);
+    expect(await session.answer(confirmation.id, answerTo(confirmation, "always"))).toMatchObject({
       outcome: "invalid",
     });
-    await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(await result).toMatchObject({ success: true });
   });
 });
@@ -331,12 +341,15 @@ describe("'always' is not offered", () => {
 describe("a policy that asks", () => {
   test("accepts an approval only if its rule says so", async () => {
     const policy: RuntimePolicy = { check: () => ask("Sure?", { grant: HOST, remember: "session" }) };
-    const { sessions, nextInquiry } = await testSessions([tool("read", "read")], { policy });
+    const { sessions, nextConfirmation } = await testSessions([tool("read", "read")], { policy });
     const session = await sessions.open({ mode: "autonomous" });
     const first = session.turn().dispatch(call("c1", "read"));
-    const inquiry = await nextInquiry();
-    expect(inquiry).toMatchObject({ choices: ["allow", "deny", "always"], shown: { question: "Sure?" } });
-    await session.answer(inquiry.id, answerTo(inquiry, "always"));
+    const confirmation = await nextConfirmation();
+    expect(confirmation).toMatchObject({
+      choices: ["allow", "deny", "always"],
+      shown: { question: "Sure?" },
+    });
+    await session.answer(confirmation.id, answerTo(confirmation, "always"));
     await first;
     expect(await session.turn().dispatch(call("c2", "read"))).toMatchObject({ success: true });
   });
@@ -346,12 +359,12 @@ describe("a policy that asks", () => {
     const policy: RuntimePolicy = {
       check: () => allow({ sandbox: "host", limits: { wallTimeMs: 1_000 * ++calls } }),
     };
-    const { sessions, nextInquiry } = await testSessions([write()], { policy });
+    const { sessions, nextConfirmation } = await testSessions([write()], { policy });
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "write_file"));
-    const [first] = [await nextInquiry()];
+    const [first] = [await nextConfirmation()];
     await session.answer(first.id, answerTo(first, "allow"));
-    const second = await nextInquiry();
+    const second = await nextConfirmation();
     expect(second.digest).not.toBe(first.digest);
     await session.answer(second.id, answerTo(second, "allow"));
     expect(await result).toMatchObject({ error: { code: "permission_denied", effect: "none" } });
@@ -381,31 +394,31 @@ test("a question of a nested call names its caller, and ends with it", async () 
     sideEffects: "none",
     quickjs: { source },
   } as const;
-  const { sessions, nextInquiry } = await testSessions([outer, write()], { policy });
+  const { sessions, nextConfirmation } = await testSessions([outer, write()], { policy });
   const session = await sessions.open();
   const first = session.turn().dispatch(call("c1", "outer"));
-  const inquiry = await nextInquiry();
-  expect(inquiry).toMatchObject({ parent: "c1", callId: "c1/1", shown: { toolName: "write_file" } });
-  await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+  const confirmation = await nextConfirmation();
+  expect(confirmation).toMatchObject({ parent: "c1", callId: "c1/1", shown: { toolName: "write_file" } });
+  await session.answer(confirmation.id, answerTo(confirmation, "allow"));
   expect(await first).toMatchObject({ success: true, output: "wrote {}" });
   const second = session.turn().dispatch(call("c2", "outer"));
-  await nextInquiry();
+  await nextConfirmation();
   await session.cancel();
   expect(await second).toMatchObject({ error: { code: "cancelled" } });
-  expect(session.openInquiries()).toEqual([]);
+  expect(session.openConfirmations()).toEqual([]);
 });
 
 test("a slow approval holds up no sibling that runs", async () => {
   const gate = new Gate();
-  const { sessions, nextInquiry } = await testSessions([write(), tool("read", "read", gate.host)]);
+  const { sessions, nextConfirmation } = await testSessions([write(), tool("read", "read", gate.host)]);
   const session = await sessions.open();
   const results = session
     .turn()
     .dispatchAll([call("w", "write_file"), ...["a", "b", "c", "d"].map((id) => call(id, "read"))]);
-  const inquiry = await nextInquiry();
+  const confirmation = await nextConfirmation();
   await gate.hasBegun(4);
   gate.release("a", "b", "c", "d");
-  await session.answer(inquiry.id, answerTo(inquiry, "deny"));
+  await session.answer(confirmation.id, answerTo(confirmation, "deny"));
   const codes = (await results).map((execution) => execution?.error?.code);
   expect(codes).toEqual(["user_denied", undefined, undefined, undefined, undefined]);
 });

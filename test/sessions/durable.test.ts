@@ -26,13 +26,13 @@ describe("A session that is not durable", () => {
     await sessions.close();
   });
 
-  test("keeps its mode, its inquiries and what was approved, and is open after a restart", async () => {
+  test("keeps its mode, its confirmations and what was approved, and is open after a restart", async () => {
     const file = join(folder, "sessions.db");
     const first = await testSessions(tools, { store: new SqliteSessionStore(file) });
     const session = await first.sessions.open({ id: "s1", durable: false });
     const running = session.turn().dispatch(call("c1", "write"));
-    const inquiry = await first.nextInquiry();
-    await first.sessions.answer(inquiry.id, answerTo(inquiry, "always"));
+    const confirmation = await first.nextConfirmation();
+    await first.sessions.answer(confirmation.id, answerTo(confirmation, "always"));
     expect(await running).toMatchObject({ success: true });
     await first.sessions.close();
 

@@ -5,7 +5,11 @@ import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { CallInquiry, Inquiry, QuestionInquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type {
+  CallConfirmation,
+  Confirmation,
+  ToolQuestion,
+} from "../../src/sessions/confirmations/confirmation.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
 import type { HostContext } from "../../src/tool/implementations/implementations.ts";
@@ -55,10 +59,10 @@ export class Gate {
 export interface TestSessions {
   readonly sessions: Sessions;
   readonly events: readonly DispatchEvent[];
-  /** Resolves to the next inquiry that no earlier call has returned. */
-  nextInquiry(): Promise<CallInquiry>;
+  /** Resolves to the next confirmation that no earlier call has returned. */
+  nextConfirmation(): Promise<CallConfirmation>;
   /** The same for a question of a tool. */
-  nextQuestion(): Promise<QuestionInquiry>;
+  nextQuestion(): Promise<ToolQuestion>;
 }
 
 /** A tool with a class, which runs on the host. */
@@ -86,16 +90,16 @@ export async function testSessions(
   const seen: DispatchEvent[] = [];
   events.on((event) => seen.push(event));
   const sessions = await openSessions({ registry, policy: new HostPolicy(), sandboxes, events, ...more });
-  const inquiries: Inquiry[] = [];
+  const confirmations: Confirmation[] = [];
   let wake = (): void => {};
-  sessions.onInquiry((event) => {
-    if (event.type === "requested") inquiries.push(event.inquiry);
+  sessions.onConfirmation((event) => {
+    if (event.type === "requested") confirmations.push(event.confirmation);
     wake();
   });
-  const next = async (): Promise<Inquiry> => {
+  const next = async (): Promise<Confirmation> => {
     for (;;) {
-      const inquiry = inquiries.shift();
-      if (inquiry !== undefined) return inquiry;
+      const confirmation = confirmations.shift();
+      if (confirmation !== undefined) return confirmation;
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
@@ -104,22 +108,22 @@ export async function testSessions(
   return {
     sessions,
     events: seen,
-    async nextInquiry() {
-      const inquiry = await next();
-      if (inquiry.kind === "question") throw new TypeError("a tool asks a question");
-      return inquiry;
+    async nextConfirmation() {
+      const confirmation = await next();
+      if (confirmation.kind === "question") throw new TypeError("a tool asks a question");
+      return confirmation;
     },
     async nextQuestion() {
-      const inquiry = await next();
-      if (inquiry.kind !== "question") throw new TypeError("a call waits to be confirmed");
-      return inquiry;
+      const confirmation = await next();
+      if (confirmation.kind !== "question") throw new TypeError("a call waits to be confirmed");
+      return confirmation;
     },
   };
 }
 
-/** What an answer to an inquiry names. */
+/** What an answer to a confirmation names. */
 export function answerTo(
-  { digest }: Inquiry,
+  { digest }: Confirmation,
   decision: "allow" | "deny" | "always",
   by = "eve",
 ): { readonly digest: string; readonly decision: typeof decision; readonly by: string } {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Redaction } from "../../src/redaction/redaction.ts";
-import type { InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
-import type { QuestionInquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type { PersonAnswer } from "../../src/sessions/confirmations/answer.ts";
+import type { ToolQuestion } from "../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import type { HostContext } from "../../src/tool/implementations/implementations.ts";
 import type { Question, QuestionAnswer } from "../../src/tool/question.ts";
@@ -13,7 +13,7 @@ const WHICH = { question: "Which file?", choices: ["a.ts", "b.ts", "c.ts"] } as 
 const asking = (question: Question, more: object = {}): ReturnType<typeof tool> =>
   tool("asks", "none", async (_input, { ask }) => ({ answer: await ask(question as never) }), more);
 
-const reply = ({ digest }: QuestionInquiry, answer: QuestionAnswer, by = "eve"): InquiryAnswer => ({
+const reply = ({ digest }: ToolQuestion, answer: QuestionAnswer, by = "eve"): PersonAnswer => ({
   decision: "answer",
   digest,
   answer,
@@ -21,13 +21,13 @@ const reply = ({ digest }: QuestionInquiry, answer: QuestionAnswer, by = "eve"):
 });
 
 describe("a question of a tool", () => {
-  test("is an inquiry, whose answer the tool gets", async () => {
+  test("is a confirmation, whose answer the tool gets", async () => {
     const { sessions, events, nextQuestion } = await testSessions([asking({ question: "Which name?" })]);
     const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
     const turn = session.turn();
     const result = turn.dispatch(call("c1", "asks"));
-    const inquiry = await nextQuestion();
-    expect(inquiry).toMatchObject({
+    const confirmation = await nextQuestion();
+    expect(confirmation).toMatchObject({
       kind: "question",
       callId: "c1",
       turnId: turn.id,
@@ -36,8 +36,8 @@ describe("a question of a tool", () => {
       shown: { toolName: "asks", sideEffects: "none", question: "Which name?", multiple: false },
       choices: ["answer", "deny"],
     });
-    expect(session.openInquiries()).toEqual([inquiry]);
-    const outcome = await session.answer(inquiry.id, reply(inquiry, "Zoë"));
+    expect(session.openConfirmations()).toEqual([confirmation]);
+    const outcome = await session.answer(confirmation.id, reply(confirmation, "Zoë"));
     expect(outcome).toMatchObject({ outcome: "resolved", resolution: { decision: "answer", by: "eve" } });
     expect(await result).toMatchObject({ success: true, output: { answer: "Zoë" } });
     expect(events.map(({ type }) => type)).toEqual([
@@ -49,13 +49,13 @@ describe("a question of a tool", () => {
     ]);
     expect(events[2]).toMatchObject({
       kind: "question",
-      requestId: inquiry.id,
+      requestId: confirmation.id,
       question: "Which name?",
       missing: "",
       multiple: false,
-      digest: inquiry.digest,
+      digest: confirmation.digest,
       choices: ["answer", "deny"],
-      expiresAt: inquiry.askedAt + 300_000,
+      expiresAt: confirmation.askedAt + 300_000,
     });
     expect(events[3]).toMatchObject({ decision: "answer", by: "eve" });
     expect(JSON.stringify(events[3])).not.toContain("Zoë");
@@ -69,8 +69,8 @@ describe("a question of a tool", () => {
       const { sessions, nextQuestion } = await testSessions([asking(question)]);
       const session = await sessions.open();
       const result = session.turn().dispatch(call("c1", "asks"));
-      const inquiry = await nextQuestion();
-      await session.answer(inquiry.id, reply(inquiry, answer));
+      const confirmation = await nextQuestion();
+      await session.answer(confirmation.id, reply(confirmation, answer));
       expect(await result).toMatchObject({ output: { answer } });
     }
   });
@@ -83,24 +83,24 @@ describe("a question of a tool", () => {
     const { sessions, nextQuestion } = await testSessions([asking(question)]);
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "asks"));
-    const inquiry = await nextQuestion();
-    const { digest } = inquiry;
+    const confirmation = await nextQuestion();
+    const { digest } = confirmation;
     for (const answer of answers) {
-      expect(await session.answer(inquiry.id, reply(inquiry, answer as never))).toMatchObject({
+      expect(await session.answer(confirmation.id, reply(confirmation, answer as never))).toMatchObject({
         outcome: "invalid",
       });
     }
     for (const more of [{ arguments: {} }, { approval: { tools: ["*"], for: "session" } }] as const) {
-      const given = { ...reply(inquiry, "a.ts"), ...more };
-      expect(await session.answer(inquiry.id, given)).toMatchObject({ outcome: "invalid" });
+      const given = { ...reply(confirmation, "a.ts"), ...more };
+      expect(await session.answer(confirmation.id, given)).toMatchObject({ outcome: "invalid" });
     }
     expect(
-      await session.answer(inquiry.id, { decision: "deny", digest, answer: "a", by: "eve" }),
+      await session.answer(confirmation.id, { decision: "deny", digest, answer: "a", by: "eve" }),
     ).toMatchObject({ outcome: "invalid" });
-    const other = reply({ ...inquiry, digest: "0".repeat(64) }, "a.ts");
-    expect(await session.answer(inquiry.id, other)).toEqual({ outcome: "other-digest" });
-    expect(session.openInquiries()).toEqual([inquiry]);
-    await session.answer(inquiry.id, { decision: "deny", digest, by: "eve" });
+    const other = reply({ ...confirmation, digest: "0".repeat(64) }, "a.ts");
+    expect(await session.answer(confirmation.id, other)).toEqual({ outcome: "other-digest" });
+    expect(session.openConfirmations()).toEqual([confirmation]);
+    await session.answer(confirmation.id, { decision: "deny", digest, by: "eve" });
     expect(await result).toMatchObject({
       error: { code: "user_denied", message: "User declined to answer the question.", effect: "none" },
     });
@@ -110,42 +110,42 @@ describe("a question of a tool", () => {
     const { sessions, nextQuestion } = await testSessions([asking(WHICH)]);
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "asks"));
-    const inquiry = await nextQuestion();
+    const confirmation = await nextQuestion();
     const outcomes = await Promise.all([
-      session.answer(inquiry.id, reply(inquiry, "b.ts", "ann")),
-      session.answer(inquiry.id, reply(inquiry, "c.ts", "bob")),
+      session.answer(confirmation.id, reply(confirmation, "b.ts", "ann")),
+      session.answer(confirmation.id, reply(confirmation, "c.ts", "bob")),
     ]);
     const resolution = { by: "ann", answer: "b.ts" };
     expect(outcomes).toMatchObject([
       { outcome: "resolved", resolution },
       { outcome: "lost", resolution },
     ]);
-    const again = await session.answer(inquiry.id, reply(inquiry, "b.ts", "ann"));
+    const again = await session.answer(confirmation.id, reply(confirmation, "b.ts", "ann"));
     expect(again).toMatchObject({ outcome: "resolved", resolution });
-    const changed = await session.answer(inquiry.id, reply(inquiry, "c.ts", "ann"));
+    const changed = await session.answer(confirmation.id, reply(confirmation, "c.ts", "ann"));
     expect(changed).toMatchObject({ outcome: "lost", resolution });
     expect(await result).toMatchObject({ output: { answer: "b.ts" } });
   });
 
   test("never counts as an approval, and an approval is no answer to it", async () => {
     const write = tool("write_file", "write");
-    const { sessions, nextQuestion, nextInquiry } = await testSessions([
+    const { sessions, nextQuestion, nextConfirmation } = await testSessions([
       asking({ question: "Allow?" }),
       write,
     ]);
     const session = await sessions.open();
     const turn = session.turn();
     const result = turn.dispatch(call("c1", "asks"));
-    const inquiry = await nextQuestion();
+    const confirmation = await nextQuestion();
     for (const decision of ["allow", "always"] as const) {
-      const given = { ...reply(inquiry, "yes"), decision };
-      expect(await session.answer(inquiry.id, given)).toMatchObject({ outcome: "invalid" });
+      const given = { ...reply(confirmation, "yes"), decision };
+      expect(await session.answer(confirmation.id, given)).toMatchObject({ outcome: "invalid" });
     }
-    await session.answer(inquiry.id, reply(inquiry, "always"));
+    await session.answer(confirmation.id, reply(confirmation, "always"));
     expect(await result).toMatchObject({ success: true });
     expect(session.approvals()).toEqual([]);
     const written = turn.dispatch(call("c2", "write_file"));
-    const asked = await nextInquiry();
+    const asked = await nextConfirmation();
     const answer = { decision: "answer", answer: "yes", digest: asked.digest, by: "eve" } as const;
     expect(await session.answer(asked.id, answer)).toMatchObject({ outcome: "invalid" });
     await session.answer(asked.id, { decision: "deny", digest: asked.digest, by: "eve" });
@@ -163,12 +163,14 @@ describe("a question of a tool", () => {
     );
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "asks"));
-    const inquiry = await nextQuestion();
-    expect(inquiry.expiresAt - inquiry.askedAt).toBe(Math.min(timeoutMs ?? 300_000, own ?? 300_000));
+    const confirmation = await nextQuestion();
+    expect(confirmation.expiresAt - confirmation.askedAt).toBe(
+      Math.min(timeoutMs ?? 300_000, own ?? 300_000),
+    );
     expect(await result).toMatchObject({
       error: { code: "confirmation_timeout", message: `Nobody answered within ${text}`, effect: "none" },
     });
-    expect(await session.answer(inquiry.id, reply(inquiry, "late"))).toEqual({ outcome: "gone" });
+    expect(await session.answer(confirmation.id, reply(confirmation, "late"))).toEqual({ outcome: "gone" });
   });
 
   test("leaves the effect of a call that can change something unknown if it fails", async () => {
@@ -201,10 +203,10 @@ describe("a question of a tool", () => {
     const { sessions, nextQuestion } = await testSessions([slow]);
     const session = await sessions.open();
     const result = session.turn().dispatch(call("c1", "asks"));
-    const inquiry = await nextQuestion();
+    const confirmation = await nextQuestion();
     await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(session.openInquiries()).toEqual([inquiry]);
-    await session.answer(inquiry.id, reply(inquiry, "a"));
+    expect(session.openConfirmations()).toEqual([confirmation]);
+    await session.answer(confirmation.id, reply(confirmation, "a"));
     await isAnswered;
     // It goes on from where it stood.
     const execution = await result;
@@ -226,7 +228,7 @@ describe("a question of a tool", () => {
       .dispatchAll([call("c1", "asks"), call("c2", "asks"), call("c3", "gate"), call("c4", "gate")]);
     const first = await nextQuestion();
     await gate.hasBegun(1);
-    expect(session.openInquiries()).toEqual([first]);
+    expect(session.openConfirmations()).toEqual([first]);
     // The answered call waits until there is a place, like all others.
     await session.answer(first.id, reply(first, "one"));
     gate.release("c3");
@@ -258,14 +260,14 @@ describe("a question of a tool", () => {
     const session = await sessions.open();
     const turn = session.turn();
     const cancelled = turn.dispatch(call("c1", "asks"));
-    const inquiry = await nextQuestion();
+    const confirmation = await nextQuestion();
     await turn.cancel();
     expect(await cancelled).toMatchObject({ error: { code: "cancelled" } });
-    expect(await session.answer(inquiry.id, reply(inquiry, "late"))).toEqual({ outcome: "gone" });
+    expect(await session.answer(confirmation.id, reply(confirmation, "late"))).toEqual({ outcome: "gone" });
     expect(await session.turn().dispatch(call("c2", "leaves"))).toMatchObject({ output: "left" });
-    expect(session.openInquiries()).toEqual([]);
+    expect(session.openConfirmations()).toEqual([]);
     await expect(context?.ask({ question: "?" })).rejects.toMatchObject({ code: "cancelled" });
-    expect(session.openInquiries()).toEqual([]);
+    expect(session.openConfirmations()).toEqual([]);
   });
 
   test("is denied beyond 32 of a principal", async () => {
@@ -280,7 +282,7 @@ describe("a question of a tool", () => {
     const session = await sessions.open();
     const message = "Permission denied: nobody is available to answer the question";
     expect(await session.turn().dispatch(call("c1", "asks"))).toMatchObject({ output: message });
-    expect(session.openInquiries()).toEqual([]);
+    expect(session.openConfirmations()).toEqual([]);
   });
 
   test("is shown without secrets and without anything that it does not look like", async () => {
@@ -308,13 +310,15 @@ describe("a question of a tool", () => {
     const first = await testSessions([asking({ question: "?" })], { store });
     const session = await first.sessions.open({ id: "s" });
     void session.turn({ id: "t" }).dispatchAll([call("c1", "asks")], { messageId: "m" });
-    const inquiry = await first.nextQuestion();
+    const confirmation = await first.nextQuestion();
     // The first process is gone without a word: its sessions are never closed.
     const second = await testSessions([asking({ question: "?" })], { store });
     const [message] = (await (await second.sessions.get("s")?.findTurn("t"))?.messages()) ?? [];
     expect(message?.executions).toMatchObject([{ error: { code: "execution_error", effect: "unknown" } }]);
-    expect(second.sessions.openInquiries()).toEqual([]);
-    expect(await second.sessions.answer(inquiry.id, reply(inquiry, "late"))).toEqual({ outcome: "gone" });
+    expect(second.sessions.openConfirmations()).toEqual([]);
+    expect(await second.sessions.answer(confirmation.id, reply(confirmation, "late"))).toEqual({
+      outcome: "gone",
+    });
     await session.cancel();
   });
 });

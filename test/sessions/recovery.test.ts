@@ -61,21 +61,21 @@ describe.each(STORES)("with a store %s, after a restart", (_where, newStore) => 
     const before = await start();
     const session = await before.sessions.open({ id: "s1", principal: { id: "ann", kind: "user" } });
     const lost = session.turn({ id: "t1" }).dispatchAll([call("c1", "write_file", { path: "a" })]);
-    const inquiry = await before.nextInquiry();
+    const confirmation = await before.nextConfirmation();
     await before.sessions.close();
     expect(await lost).toMatchObject([{ error: { code: "cancelled", effect: "none" } }]);
     expect(before.events.some(({ type }) => type === "tool.confirmation_resolved")).toBe(false);
 
     const after = await start();
-    expect(after.sessions.openInquiries()).toEqual([inquiry]);
+    expect(after.sessions.openConfirmations()).toEqual([confirmation]);
     const reopened = after.sessions.get("s1") as Session;
     expect(reopened.principal).toEqual({ id: "ann", kind: "user" });
-    await reopened.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await reopened.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(await executionsOf(reopened, "t1")).toMatchObject([
-      { success: true, confirmation: { by: "eve", digest: inquiry.digest } },
+      { success: true, confirmation: { by: "eve", digest: confirmation.digest } },
     ]);
     expect(ran).toEqual([{ path: "a" }]);
-    expect(after.sessions.openInquiries()).toEqual([]);
+    expect(after.sessions.openConfirmations()).toEqual([]);
     await after.sessions.close();
   });
 
@@ -105,8 +105,8 @@ describe.each(STORES)("with a store %s, after a restart", (_where, newStore) => 
     const before = await start();
     const session = await before.sessions.open({ id: "s1" });
     const result = session.turn().dispatch(call("c1", "write_file"));
-    const inquiry = await before.nextInquiry();
-    await session.answer(inquiry.id, answerTo(inquiry, "always"));
+    const confirmation = await before.nextConfirmation();
+    await session.answer(confirmation.id, answerTo(confirmation, "always"));
     await result;
     await session.turn().dispatch(call("c2", "write_file"));
     await before.sessions.close();
@@ -134,15 +134,17 @@ describe.each(STORES)("with a store %s, after a restart", (_where, newStore) => 
     const before = await start();
     const session = await before.sessions.open({ id: "s1" });
     void session.turn({ id: "t1" }).dispatch(call("c1", "write_file"));
-    const inquiry = await before.nextInquiry();
+    const confirmation = await before.nextConfirmation();
     await before.sessions.close();
     description = "another";
     const after = await start();
     // Who listens early sees the old one, too.
-    let renewed = await after.nextInquiry();
-    if (renewed.id === inquiry.id) renewed = await after.nextInquiry();
-    expect(renewed.digest).not.toBe(inquiry.digest);
-    expect(await after.sessions.answer(inquiry.id, answerTo(inquiry, "allow"))).toEqual({ outcome: "gone" });
+    let renewed = await after.nextConfirmation();
+    if (renewed.id === confirmation.id) renewed = await after.nextConfirmation();
+    expect(renewed.digest).not.toBe(confirmation.digest);
+    expect(await after.sessions.answer(confirmation.id, answerTo(confirmation, "allow"))).toEqual({
+      outcome: "gone",
+    });
     await after.sessions.answer(renewed.id, answerTo(renewed, "allow"));
     const reopened = after.sessions.get("s1") as Session;
     expect(await executionsOf(reopened, "t1")).toMatchObject([{ success: true }]);

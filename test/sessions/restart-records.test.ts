@@ -8,7 +8,7 @@ import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import type { JournalEntry } from "../../src/journal/line/entry.ts";
 import { readJournal } from "../../src/journal/read/read-journal.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
 import { openSetting, program } from "../programs/suspension/setting.ts";
 import { answerTo, call, tool } from "./harness.ts";
@@ -48,9 +48,9 @@ function newLives(tools: readonly Tool[]): {
   return { directory, start };
 }
 
-async function inquiry({ sessions }: Life): Promise<Inquiry> {
-  await expect.poll(() => sessions.openInquiries().length, { timeout: 10_000 }).toBe(1);
-  return sessions.openInquiries()[0] as Inquiry;
+async function confirmation({ sessions }: Life): Promise<Confirmation> {
+  await expect.poll(() => sessions.openConfirmations().length, { timeout: 10_000 }).toBe(1);
+  return sessions.openConfirmations()[0] as Confirmation;
 }
 
 async function recordsOf(directory: string): Promise<JournalEntry[]> {
@@ -69,7 +69,7 @@ test("A call that waits for an answer while the process ends is not recorded as 
   const before = await start();
   const session = await before.sessions.open({ id: "s1" });
   const first = session.turn({ id: "t1" }).dispatchAll([call("c1", "pay")]);
-  await inquiry(before);
+  await confirmation(before);
   await before.close();
   // The caller in this process reads that its own call ended.
   expect(await first).toMatchObject([{ error: { code: "cancelled", effect: "none" } }]);
@@ -77,7 +77,9 @@ test("A call that waits for an answer while the process ends is not recorded as 
   expect(before.events.map(({ type }) => type)).not.toContain("tool.failed");
 
   const after = await start();
-  await after.sessions.get("s1")?.answer((await inquiry(after)).id, answerTo(await inquiry(after), "allow"));
+  await after.sessions
+    .get("s1")
+    ?.answer((await confirmation(after)).id, answerTo(await confirmation(after), "allow"));
   await expect
     .poll(() => after.events.map(({ type }) => type), { timeout: 10_000 })
     .toContain("tool.completed");
@@ -92,7 +94,7 @@ test("A call that is cancelled while the process goes on is recorded as denied",
   const session = await life.sessions.open({ id: "s1" });
   const turn = session.turn({ id: "t1" });
   const result = turn.dispatchAll([call("c1", "pay")]);
-  await inquiry(life);
+  await confirmation(life);
   await turn.cancel();
   expect(await result).toMatchObject([{ error: { code: "cancelled" } }]);
   await life.close();
@@ -127,13 +129,15 @@ test("A program that is suspended while the process ends is recorded so, and its
   const before = await start();
   const session = await before.sessions.open({ id: "s1" });
   const first = session.turn({ id: "t1" }).dispatchAll([call("c1", "program")]);
-  await inquiry(before);
+  await confirmation(before);
   await expect.poll(() => before.sessions.suspendedCalls(), { timeout: 10_000 }).toHaveLength(1);
   await before.close();
   await first;
   expect(namesOf(await recordsOf(directory))).toEqual(["c1 dispatched", "c1 ended cancelled suspended"]);
   const after = await start();
-  await after.sessions.get("s1")?.answer((await inquiry(after)).id, answerTo(await inquiry(after), "allow"));
+  await after.sessions
+    .get("s1")
+    ?.answer((await confirmation(after)).id, answerTo(await confirmation(after), "allow"));
   const isOver = (): boolean =>
     after.events.some(({ type, callId }) => type === "tool.completed" && callId === "c1");
   await expect.poll(isOver, { timeout: 10_000 }).toBe(true);
@@ -148,7 +152,7 @@ test("The record of a denial has who denied it, and why", async () => {
   const life = await start();
   const session = await life.sessions.open({ id: "s1" });
   const results = session.turn({ id: "t1" }).dispatchAll([call("c1", "pay")]);
-  const asked = await inquiry(life);
+  const asked = await confirmation(life);
   const reason = `Not "today".\n${"x".repeat(980)}`;
   await session.answer(asked.id, { ...answerTo(asked, "deny"), reason });
   expect(await results).toMatchObject([

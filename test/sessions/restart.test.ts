@@ -158,11 +158,11 @@ describe("Quotas after a restart", () => {
     const before = await restarted(limits, store);
     const session = await before.sessions.open({ id: "s1" });
     void session.turn({ id: "t1" }).dispatch(call("c1", "write_file"));
-    const inquiry = await before.nextInquiry();
+    const confirmation = await before.nextConfirmation();
     await before.sessions.close();
     const after = await restarted(limits, store);
     const reopened = after.sessions.get("s1") as Session;
-    await reopened.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await reopened.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(await executionOf(reopened, "t1")).toMatchObject({ success: true });
     expect(await reopened.turn().dispatch(call("c2", "write_file"))).toMatchObject({
       error: { code: "permission_denied" },
@@ -196,7 +196,7 @@ test("A call whose question was cancelled before the process ended is cancelled 
   const session = await before.sessions.open({ id: "s1" });
   const turn = session.turn({ id: "t1" });
   const result = turn.dispatch(call("c1", "write_file"));
-  await before.nextInquiry();
+  await before.nextConfirmation();
   const end = store.end.bind(store);
   store.end = () => {};
   await turn.cancel();

@@ -4,17 +4,17 @@ import { answerTo, call, testSessions, tool } from "./harness.ts";
 
 test("a call that is kept in memory runs once, although its message comes again while a person is asked", async () => {
   let runs = 0;
-  const { sessions, nextInquiry } = await testSessions([tool("write", "write", () => ++runs)], {
+  const { sessions, nextConfirmation } = await testSessions([tool("write", "write", () => ++runs)], {
     store: new MemorySessionStore(),
   });
   const turn = (await sessions.open()).turn();
   const result = turn.dispatch(call("a", "write"));
-  const inquiry = await nextInquiry();
-  const { messageId = "" } = inquiry;
+  const confirmation = await nextConfirmation();
+  const { messageId = "" } = confirmation;
   const again = turn.dispatchAll([call("a", "write")], { messageId });
   const other = turn.dispatchAll([call("b", "write")], { messageId });
   await expect(other).rejects.toMatchObject({ code: "message_conflict" });
-  await sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+  await sessions.answer(confirmation.id, answerTo(confirmation, "allow"));
   expect(await result).toMatchObject({ success: true, output: 1 });
   expect(await again).toEqual([await result]);
   expect(await turn.dispatchAll([call("a", "write")], { messageId })).toEqual([await result]);

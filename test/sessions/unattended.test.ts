@@ -3,7 +3,7 @@ import type { HostContext } from "../../src/tool/implementations/implementations
 import { call, Gate, testSessions, tool } from "./harness.ts";
 
 describe("an unattended turn", () => {
-  test("denies a call that a person would have to confirm, at once and without an inquiry", async () => {
+  test("denies a call that a person would have to confirm, at once and without a confirmation", async () => {
     const { sessions } = await testSessions([tool("write", "write", () => "written")]);
     const session = await sessions.open();
     const turn = session.turn({ unattended: true });
@@ -14,7 +14,7 @@ describe("an unattended turn", () => {
         message: "Permission denied: tool 'write' requires confirmation, and no approver is available",
       },
     });
-    expect(sessions.openInquiries()).toEqual([]);
+    expect(sessions.openConfirmations()).toEqual([]);
   });
 
   test("denies a question of a tool", async () => {
@@ -26,11 +26,11 @@ describe("an unattended turn", () => {
   });
 
   test("leaves other turns of the session attended", async () => {
-    const { sessions, nextInquiry } = await testSessions([tool("write", "write", () => "written")]);
+    const { sessions, nextConfirmation } = await testSessions([tool("write", "write", () => "written")]);
     const session = await sessions.open();
     session.turn({ unattended: true });
     const result = session.turn().dispatch(call("a", "write"));
-    const { id, digest } = await nextInquiry();
+    const { id, digest } = await nextConfirmation();
     await session.answer(id, { decision: "allow", digest, by: "carol" });
     expect(await result).toMatchObject({ success: true });
   });

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseAnswer } from "../../json/parse-answer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { shown } from "../../rendering/shown.ts";
-import { CONFIRMATIONS, type Confirmation } from "../../shapes/confirmations.ts";
+import { CONFIRMATIONS, type ConfirmationView } from "../../shapes/confirmations.ts";
 import type { QuestionAnswer } from "../../tool/question.ts";
 import {
   type AskedCall,
@@ -17,7 +17,7 @@ import { UsageError } from "../errors.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 
 /** A confirmation as a server describes it, which is not trusted. Members of later versions are ignored. */
-type DescribedConfirmation = { readonly [Name in keyof Confirmation]?: JsonValue };
+type DescribedConfirmation = { readonly [Name in keyof ConfirmationView]?: JsonValue };
 
 /** A confirmation of a server. */
 type ServerConfirmation = ServerCall | ServerQuestion;
@@ -90,8 +90,8 @@ class ServerClient {
     const { status, body } = await this.#send("POST", path, { ...reply, digest }, [404, 409, 410, 422]);
     if (status === 200) return `answered: ${reply.decision}`;
     if (status === 409) return `not counted: ${text(body["by"])} answered first: ${text(body["decision"])}`;
-    if (status === 422) return "not counted: the inquiry has changed";
-    return "not counted: the inquiry timed out or was cancelled";
+    if (status === 422) return "not counted: the confirmation has changed";
+    return "not counted: the confirmation timed out or was cancelled";
   }
 
   async #send(

@@ -77,7 +77,7 @@ export const NOTIFY: JsonObject = {
     ),
     consoleUrl: described(
       TEXT,
-      "Where people reach the server, for links to inquiries: an origin, such as `https://console.example.com`. Default: there are no links.",
+      "Where people reach the server, for links to confirmations: an origin, such as `https://console.example.com`. Default: there are no links.",
     ),
     summary: described(FLAG, "Whether a line of the arguments is sent, redacted and cut. Default: `false`."),
     links: described(

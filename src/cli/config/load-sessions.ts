@@ -81,7 +81,7 @@ const CONFIRMATIONS = mapOf({
   timeout: described(DURATION, "How long a question waits for its answer. Default: `5min`."),
   notify: described(
     NOTIFY,
-    "Who is notified of inquiries that no attached approver sees: see docs/notifications.md. Default: nobody.",
+    "Who is notified of confirmations that no attached approver sees: see docs/notifications.md. Default: nobody.",
   ),
 });
 

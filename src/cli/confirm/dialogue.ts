@@ -4,7 +4,11 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { DispatchableTurn } from "../../engine/engine.ts";
 import { MAX_REASON_CHARS } from "../../engine/errors.ts";
 import { joinShown, type ShownText, shown } from "../../rendering/shown.ts";
-import type { CallInquiry, Inquiry, QuestionInquiry } from "../../sessions/confirmations/confirmation.ts";
+import type {
+  CallConfirmation,
+  Confirmation,
+  ToolQuestion,
+} from "../../sessions/confirmations/confirmation.ts";
 import type { SessionMode } from "../../sessions/modes/mode.ts";
 import type { SessionsOptions } from "../../sessions/options.ts";
 import { openSessions, type Sessions } from "../../sessions/sessions.ts";
@@ -189,9 +193,9 @@ export async function dispatchWithConfirmations(
   const sessions = await openSessions(options);
   using dialogue = new Dialogue(terminal);
   let answering = Promise.resolve();
-  sessions.onInquiry((event) => {
+  sessions.onConfirmation((event) => {
     if (event.type !== "requested") return;
-    answering = answering.then(() => confirm(sessions, dialogue, event.inquiry)).catch(() => {});
+    answering = answering.then(() => confirm(sessions, dialogue, event.confirmation)).catch(() => {});
   });
   const session = await sessions.open({ mode });
   const { signal } = terminal;
@@ -209,22 +213,22 @@ export async function dispatchWithConfirmations(
 }
 
 /** Has the person answer one confirmation. If the input has ended, it is denied. */
-async function confirm(sessions: Sessions, dialogue: Dialogue, inquiry: Inquiry): Promise<void> {
-  const { id, digest } = inquiry;
-  if (inquiry.kind === "question") {
-    const reply = (await dialogue.askQuestion(questionOf(inquiry))) ?? "deny";
+async function confirm(sessions: Sessions, dialogue: Dialogue, confirmation: Confirmation): Promise<void> {
+  const { id, digest } = confirmation;
+  if (confirmation.kind === "question") {
+    const reply = (await dialogue.askQuestion(questionOf(confirmation))) ?? "deny";
     const answer = reply === "deny" ? { decision: reply } : { decision: "answer" as const, ...reply };
     await sessions.answer(id, { ...answer, digest, by: "terminal" });
     return;
   }
   let given: Answered = { decision: "deny" };
-  await dialogue.ask([confirmationOf(inquiry)], async (_call, answer) => {
+  await dialogue.ask([confirmationOf(confirmation)], async (_call, answer) => {
     given = answer;
   });
   await sessions.answer(id, { ...given, digest, by: "terminal" });
 }
 
-function questionOf({ shown, callId, principal, expiresAt }: QuestionInquiry): AskedQuestion {
+function questionOf({ shown, callId, principal, expiresAt }: ToolQuestion): AskedQuestion {
   const { toolName, question, options, multiple } = shown;
   return {
     principal: principal ?? "the message",
@@ -246,7 +250,7 @@ function confirmationOf({
   principal,
   choices,
   expiresAt,
-}: CallInquiry): AskedCall {
+}: CallConfirmation): AskedCall {
   const { toolName, sideEffects, arguments: args, projectedChanges, question, grant } = shown;
   return {
     messageKey: JSON.stringify([sessionId, turnId, messageId]),

@@ -52,7 +52,7 @@ export function ConfirmationPanel({ item }: { readonly item: ListedConfirmation 
   const at = open.findIndex((other) => other.confirmation.requestId === confirmation.requestId);
   return (
     <FoldingContext.Provider value={folding}>
-      <aside class="panel confirmation" aria-label="Inquiry">
+      <aside class="panel confirmation" aria-label="Confirmation">
         <section class="reading" aria-label="What is asked" tabIndex={0}>
           <LastAnswer />
           <Problem of={problem} />

@@ -119,7 +119,7 @@ function Together({ all }: { readonly all: readonly OpenConfirmation[] }): JSX.E
   );
   return (
     <FoldingContext.Provider value={folding}>
-      <aside class="panel confirmation" aria-label="Inquiries together">
+      <aside class="panel confirmation" aria-label="Confirmations together">
         <section class="reading" aria-label="What is asked" tabIndex={0} ref={reading}>
           <p role="status">{result}</p>
           <Problem of={problem} />

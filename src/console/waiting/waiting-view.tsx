@@ -154,7 +154,9 @@ function Group({
   const [first] = items;
   const selectable = items.filter(canSelect);
   const label =
-    key === "" || first === undefined ? "Inquiries" : `${visible(first.confirmation.toolName)}: inquiries`;
+    key === "" || first === undefined
+      ? "Confirmations"
+      : `${visible(first.confirmation.toolName)}: confirmations`;
   return (
     <>
       {key !== "" && first !== undefined && (
@@ -171,7 +173,7 @@ function Group({
             <Foreign text={first.confirmation.toolName} />
           </h2>
           <span class="quiet">
-            {count(items.length, "inquiry").replace(/inquirys$/, "inquiries")} · session{" "}
+            {count(items.length, "confirmation")} · session{" "}
             <Foreign text={first.confirmation.sessionName ?? first.confirmation.sessionId} />
           </span>
         </div>

@@ -121,7 +121,7 @@ export interface QuestionAsked extends AskedBase {
 }
 
 interface AskedBase {
-  /** The id of the inquiry, which an answer names. */
+  /** The id of the confirmation, which an answer names. */
   readonly requestId: string;
   /** Absent if the context does not say. */
   readonly turnId?: string;
@@ -135,7 +135,7 @@ interface AskedBase {
   readonly expiresAt: number;
 }
 
-/** An inquiry was answered, or can no longer be answered. Sessions emit it. */
+/** A confirmation was answered, or can no longer be answered. Sessions emit it. */
 export interface ConfirmationResolved {
   readonly requestId: string;
   readonly decision: "allow" | "answer" | "deny" | "timeout" | "cancelled";

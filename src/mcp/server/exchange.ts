@@ -53,7 +53,7 @@ export type ExchangeResult =
 
 /** Cancelled forms count as declined. */
 const CANCELLED: JsonObject = { action: "cancel" };
-/** Milliseconds for which a client has a person answer. The inquiry, or the tool, ends earlier. */
+/** Milliseconds for which a client has a person answer. The confirmation, or the tool, ends earlier. */
 const ANSWER_MS = 10 * 60_000;
 
 /**

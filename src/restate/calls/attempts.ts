@@ -187,19 +187,19 @@ export class CancelWatch {
   /** Returns the gates of a call that is dispatched now. It does not begin if it was cancelled while it was decided on. */
   gates(call: DurableCall, gates: CallGates): CallGates {
     let since = performance.now();
-    const { idempotencyKey, inquiries, signal } = gates;
+    const { idempotencyKey, confirmations, signal } = gates;
     return {
       idempotencyKey,
       signal,
-      inquiries: {
-        timeoutMs: inquiries.timeoutMs,
+      confirmations: {
+        timeoutMs: confirmations.timeoutMs,
         ask: async (question, options) => {
-          const resolution = await inquiries.ask(question, options);
+          const resolution = await confirmations.ask(question, options);
           // A call that is cancelled meanwhile learns so by that.
           since = performance.now();
           return resolution;
         },
-        earlier: (asked) => inquiries.earlier(asked),
+        earlier: (asked) => confirmations.earlier(asked),
       },
       get connected() {
         return gates.connected;

@@ -2,7 +2,7 @@ import type { Context } from "@restatedev/restate-sdk";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { receiveCall } from "../../engine/call.ts";
 import { interruptedExecution, unconfirmedExecution } from "../../sessions/calls/ended-calls.ts";
-import type { Inquiry, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
+import type { Confirmation, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import type { ConfirmationBroker, Confirmer } from "../../sessions/confirmations/confirmation-broker.ts";
 import type { CallGates, DurableCall } from "../../sessions/durable-runtime.ts";
 import { withinMessage } from "../store/store-client.ts";
@@ -19,7 +19,7 @@ export interface CallProcess {
   /** How far the clock of Restate is ahead of that of the process, in ms. */
   readonly skewMs: number;
   /** Asks people about what the tool of a call does while it runs. */
-  readonly inquiries: Confirmer & Pick<ConfirmationBroker, "abandonBelow">;
+  readonly confirmations: Confirmer & Pick<ConfirmationBroker, "abandonBelow">;
   /**
    * Opens a confirmation whose resolution completes an awakeable. Returns `undefined` if too many confirmations are open. Steps of
    * its own are stored in the invocation.
@@ -28,11 +28,11 @@ export interface CallProcess {
     ctx: Context,
     question: NewConfirmation,
     options: { readonly timeoutMs: number; readonly awakeable: string },
-  ): Promise<Inquiry | undefined>;
+  ): Promise<Confirmation | undefined>;
   /** Ends a confirmation that was not answered in time. Returns the resolution that was first. */
-  expireConfirmation(ctx: Context, inquiry: Inquiry): Promise<Resolution>;
+  expireConfirmation(ctx: Context, confirmation: Confirmation): Promise<Resolution>;
   /** Takes a confirmation off the list of those that are open, whose session was closed. */
-  unlistConfirmation(ctx: Context, inquiry: Inquiry): Promise<void>;
+  unlistConfirmation(ctx: Context, confirmation: Confirmation): Promise<void>;
 }
 
 /**
@@ -51,7 +51,7 @@ export async function runDurableCall(
     idempotencyKey: keyOf(call),
     start: (gates, isSuspended) =>
       process.dispatch(isSuspended ? { ...call, isSuspended: true } : call, gates),
-    inquiries: process.inquiries,
+    confirmations: process.confirmations,
   });
   attemptCompletedSignal.addEventListener("abort", leave, { once: true });
   const answers: Answered[] = [];
@@ -83,7 +83,7 @@ export async function runDurableCall(
         : await dispatch.run(answers, goesOn);
       // Before the end is stored: an answer to what its tool asked, in any process, would not count any more.
       if (!isBegunHere || dispatch.hasAsked)
-        await process.inquiries.abandonBelow({ ...call, callId: call.call.id });
+        await process.confirmations.abandonBelow({ ...call, callId: call.call.id });
       return storable(execution);
     }),
   );
@@ -117,17 +117,17 @@ async function ask(
   process: CallProcess,
 ): Promise<Answered> {
   const { id: awakeable, promise } = ctx.awakeable<Resolution>();
-  const inquiry = await process.openConfirmation(ctx, question, { timeoutMs, awakeable });
-  if (inquiry === undefined) return { question };
+  const confirmation = await process.openConfirmation(ctx, question, { timeoutMs, awakeable });
+  if (confirmation === undefined) return { question };
   try {
     // The SDK makes it a time of the clock of this process, which Restate compares with its own. If
     // that of the process is ahead, the timer fires late, and the next reader of the list of confirmations ends this one.
     const resolution = await promise.orTimeout(Math.max(timeoutMs + process.skewMs, 0));
-    if (resolution.decision === "cancelled") await process.unlistConfirmation(ctx, inquiry);
-    return { question, inquiry, resolution };
+    if (resolution.decision === "cancelled") await process.unlistConfirmation(ctx, confirmation);
+    return { question, confirmation, resolution };
   } catch (error) {
     if (!isTimeout(error)) throw error;
-    return { question, inquiry, resolution: await process.expireConfirmation(ctx, inquiry) };
+    return { question, confirmation, resolution: await process.expireConfirmation(ctx, confirmation) };
   }
 }
 

@@ -2,8 +2,8 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type {
   CallKey,
+  Confirmation,
   ConfirmationRecord,
-  Inquiry,
   NewConfirmation,
   Resolution,
 } from "../../sessions/confirmations/confirmation.ts";
@@ -23,7 +23,7 @@ export type Stop =
 /** The outcome of a question: `resolution` is absent if too many confirmations are open. */
 export interface Answered {
   readonly question: NewConfirmation;
-  readonly inquiry?: Inquiry;
+  readonly confirmation?: Confirmation;
   readonly resolution?: Resolution;
 }
 
@@ -39,7 +39,7 @@ export interface GatedDispatchOptions {
   readonly idempotencyKey: string;
   readonly start: StartDispatch;
   /** Asks people once the call has begun: about what its tool does. */
-  readonly inquiries: Confirmer;
+  readonly confirmations: Confirmer;
 }
 
 /** How often people are asked about one call before it begins, over all attempts. */
@@ -181,7 +181,7 @@ export class GatedDispatch {
   }
 
   #gates(): CallGates {
-    const { idempotencyKey, inquiries } = this.#options;
+    const { idempotencyKey, confirmations } = this.#options;
     const dispatch = this;
     return {
       idempotencyKey,
@@ -192,12 +192,12 @@ export class GatedDispatch {
       get isAbandoned() {
         return dispatch.#isAbandoned;
       },
-      inquiries: {
-        timeoutMs: inquiries.timeoutMs,
+      confirmations: {
+        timeoutMs: confirmations.timeoutMs,
         ask: (question, options) => {
           if (!this.#hasBegun) return this.#ask(question, options);
           this.#hasAsked = true;
-          return inquiries.ask(question, options);
+          return confirmations.ask(question, options);
         },
         earlier: (call) => this.#earlier(call),
       },
@@ -213,26 +213,29 @@ export class GatedDispatch {
       this.#answers.find(({ resolution }) => resolution?.decision === "deny") ??
       this.#answers.find((each) => isSame(each.question, question));
     const answered = known ?? (await this.#askAtStop(question, timeoutMs));
-    const { inquiry, resolution } = answered;
-    if (inquiry === undefined || resolution === undefined) return "nobody";
-    onAsked?.(inquiry);
+    const { confirmation, resolution } = answered;
+    if (confirmation === undefined || resolution === undefined) return "nobody";
+    onAsked?.(confirmation);
     return resolution;
   }
 
   /** What was asked about a call before this dispatch of it began. */
   #earlier(call: CallKey): MaybePromise<readonly ConfirmationRecord[]> {
     // What a tool asked is known to Restate alone. Only a tool that continues asks again.
-    if (this.#hasBegun) return this.#isSuspended ? this.#options.inquiries.earlier(call) : [];
+    if (this.#hasBegun) return this.#isSuspended ? this.#options.confirmations.earlier(call) : [];
     return this.#answers
       .slice(0, this.#earlierAnswers)
-      .flatMap(({ question, inquiry, resolution }) =>
-        inquiry === undefined || question.callId !== call.callId
+      .flatMap(({ question, confirmation, resolution }) =>
+        confirmation === undefined || question.callId !== call.callId
           ? []
-          : [{ inquiry, ...(resolution && { resolution }) }],
+          : [{ confirmation, ...(resolution && { resolution }) }],
       );
   }
 
-  #askAtStop(question: NewConfirmation, timeoutMs = this.#options.inquiries.timeoutMs): Promise<Answered> {
+  #askAtStop(
+    question: NewConfirmation,
+    timeoutMs = this.#options.confirmations.timeoutMs,
+  ): Promise<Answered> {
     if (this.#answers.length >= MAX_QUESTIONS) return Promise.resolve({ question });
     const { promise, resolve } = Promise.withResolvers<Answered>();
     this.#answer = resolve;

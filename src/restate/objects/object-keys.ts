@@ -3,7 +3,7 @@ import type { HandlerAddress } from "../connection/ingress.ts";
 /** The names under which Restate knows the virtual objects of the stores. Operators see them. */
 export const SESSION_OBJECT = "SandgateSession";
 
-export const INQUIRY_OBJECT = "SandgateInquiry";
+export const CONFIRMATION_OBJECT = "SandgateInquiry";
 
 export const PRINCIPAL_OBJECT = "SandgatePrincipal";
 
@@ -37,8 +37,8 @@ export function sessionObject({ prefix }: StorePlace, sessionId: string): Object
   return { service: SESSION_OBJECT, key: `${prefix}${sessionId}` };
 }
 
-export function confirmationObject({ prefix }: StorePlace, inquiryId: string): ObjectAddress {
-  return { service: INQUIRY_OBJECT, key: `${prefix}${inquiryId}` };
+export function confirmationObject({ prefix }: StorePlace, confirmationId: string): ObjectAddress {
+  return { service: CONFIRMATION_OBJECT, key: `${prefix}${confirmationId}` };
 }
 
 /** The sessions of a principal; those without one share an object. */

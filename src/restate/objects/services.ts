@@ -1,6 +1,6 @@
 import type { ObjectContext, ObjectOptions, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
-import type { Inquiry, Resolution } from "../../sessions/confirmations/confirmation.ts";
+import type { Confirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import type { LedgerRecord, SessionRecord } from "../../sessions/store/store.ts";
 import type { RestateSdk, RestateService } from "../connection/worker.ts";
 import {
@@ -13,8 +13,8 @@ import {
 } from "./handlers.ts";
 import {
   APPROVALS_OBJECT,
+  CONFIRMATION_OBJECT,
   INDEX_OBJECT,
-  INQUIRY_OBJECT,
   LEDGER_OBJECT,
   PRINCIPAL_OBJECT,
   SESSION_OBJECT,
@@ -45,7 +45,7 @@ export function storeServices(sdk: RestateSdk, ofSessions: ObjectHandlers = {}):
       ...ofSessions,
     }),
     // Its operations need all that it has, which is little: to get it at once saves 3 ms.
-    defineObject(sdk, INQUIRY_OBJECT, confirmationHandlers(sdk), { enableLazyState: false }),
+    defineObject(sdk, CONFIRMATION_OBJECT, confirmationHandlers(sdk), { enableLazyState: false }),
     defineObject(sdk, PRINCIPAL_OBJECT, principalHandlers()),
     defineObject(sdk, INDEX_OBJECT, indexHandlers(sdk)),
     defineObject(sdk, APPROVALS_OBJECT, approvalHandlers(sdk)),
@@ -174,11 +174,11 @@ function keyOf(id: string): string {
 
 /** A confirmation, and the ids of the awakeables that are resolved with its resolution. */
 interface StoredConfirmation {
-  readonly inquiry: Inquiry;
+  readonly inquiry: Confirmation;
   readonly awakeables: readonly string[];
 }
 
-const INQUIRY_KEY = "inquiry";
+const CONFIRMATION_KEY = "inquiry";
 const RESOLUTION_KEY = "resolution";
 
 /** The handlers of a confirmation. */
@@ -190,13 +190,16 @@ function confirmationHandlers(sdk: RestateSdk): ObjectHandlers {
      */
     add: async (
       ctx: ObjectContext,
-      { inquiry, awakeable }: { inquiry: Inquiry; awakeable?: string },
+      { inquiry: confirmation, awakeable }: { inquiry: Confirmation; awakeable?: string },
     ): Promise<boolean> => {
       const [known, resolution] = await read(sdk, ctx);
       if (awakeable !== undefined && resolution !== null) ctx.resolveAwakeable(awakeable, resolution);
       const awakeables = [...(known?.awakeables ?? []), ...(awakeable === undefined ? [] : [awakeable])];
       if (known === null || resolution === null) {
-        ctx.set<StoredConfirmation>(INQUIRY_KEY, { inquiry: known?.inquiry ?? inquiry, awakeables });
+        ctx.set<StoredConfirmation>(CONFIRMATION_KEY, {
+          inquiry: known?.inquiry ?? confirmation,
+          awakeables,
+        });
       }
       return known === null;
     },
@@ -232,7 +235,7 @@ function read(
   sdk: RestateSdk,
   ctx: ObjectSharedContext,
 ): Promise<[StoredConfirmation | null, Resolution | null]> {
-  return readValues<[StoredConfirmation, Resolution]>(sdk, ctx, [INQUIRY_KEY, RESOLUTION_KEY]);
+  return readValues<[StoredConfirmation, Resolution]>(sdk, ctx, [CONFIRMATION_KEY, RESOLUTION_KEY]);
 }
 
 /** A session, and a number that says which of two was added first. */

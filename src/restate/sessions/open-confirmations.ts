@@ -1,8 +1,8 @@
 import type { Context, ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { Inquiry, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
+import type { Confirmation, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import {
   isFull,
-  type ListedInquiry,
+  type ListedConfirmation,
   type ListOfOpen,
   listed,
 } from "../../sessions/confirmations/shared-confirmations.ts";
@@ -18,7 +18,7 @@ import {
 import type { StoreClient } from "../store/store-client.ts";
 
 /** The name of the object that lists the confirmations of all sessions that are open. */
-export const OPEN_INQUIRIES_OBJECT = "SandgateOpenInquiries";
+export const OPEN_CONFIRMATIONS_OBJECT = "SandgateOpenInquiries";
 
 const KEY = "open";
 
@@ -38,36 +38,41 @@ export async function openConfirmation(
   ctx: Context,
   question: NewConfirmation,
   { timeoutMs, awakeable }: { readonly timeoutMs: number; readonly awakeable: string },
-): Promise<Inquiry | undefined> {
+): Promise<Confirmation | undefined> {
   const { id, askedAt } = await ctx.run("inquiry", () => {
     const now = clock();
     return { id: newId(now), askedAt: now };
   });
-  const inquiry: Inquiry = {
+  const confirmation: Confirmation = {
     ...question,
     id,
     askedAt,
     expiresAt: askedAt + Math.min(timeoutMs, longest),
   };
-  const session = sessionObject(store, inquiry.sessionId);
+  const session = sessionObject(store, confirmation.sessionId);
   // First, so that no confirmation is open that is not listed.
-  if (!(await callObject<boolean>(sdk, ctx, openConfirmationsObject(store), "put", listed(inquiry))))
+  if (!(await callObject<boolean>(sdk, ctx, openConfirmationsObject(store), "put", listed(confirmation))))
     return undefined;
   try {
-    await callObject(sdk, ctx, session, "addInquiry", { store, inquiry, place: askedAt * 1_000, awakeable });
+    await callObject(sdk, ctx, session, "addInquiry", {
+      store,
+      inquiry: confirmation,
+      place: askedAt * 1_000,
+      awakeable,
+    });
   } catch (error) {
     if (!(error instanceof sdk.TerminalError && error.code === REFUSED)) throw error;
     // The session was closed meanwhile, or the turn cancelled.
     ctx.resolveAwakeable(awakeable, { decision: "cancelled", at: askedAt } satisfies Resolution);
   }
-  return inquiry;
+  return confirmation;
 }
 
 /** Takes a confirmation that was resolved off the list, unless the answer did. */
 export async function unlistConfirmation(
   { sdk, store }: ConfirmationPlace,
   ctx: Context,
-  { id }: Inquiry,
+  { id }: Confirmation,
 ): Promise<void> {
   await callObject(sdk, ctx, openConfirmationsObject(store), "remove", [id]);
 }
@@ -76,7 +81,7 @@ export async function unlistConfirmation(
 export async function expireConfirmation(
   { sdk, store }: ConfirmationPlace,
   ctx: Context,
-  { id, expiresAt }: Inquiry,
+  { id, expiresAt }: Confirmation,
 ): Promise<Resolution> {
   const timeout: Resolution = { decision: "timeout", at: expiresAt };
   const first = await callObject<Resolution | undefined>(
@@ -92,21 +97,21 @@ export async function expireConfirmation(
 
 /** The one object of a store that lists open confirmations. */
 export function openConfirmationsObject({ prefix }: StorePlace): ObjectAddress {
-  return { service: OPEN_INQUIRIES_OBJECT, key: `${prefix}all` };
+  return { service: OPEN_CONFIRMATIONS_OBJECT, key: `${prefix}all` };
 }
 
 /** The handlers of the list of open confirmations. */
 export function openConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   const { shared } = sdk.handlers.object;
-  const read = async (ctx: ObjectSharedContext): Promise<readonly ListedInquiry[]> =>
-    (await ctx.get<readonly ListedInquiry[]>(KEY)) ?? [];
+  const read = async (ctx: ObjectSharedContext): Promise<readonly ListedConfirmation[]> =>
+    (await ctx.get<readonly ListedConfirmation[]>(KEY)) ?? [];
   return {
     /** Returns `false` if too many confirmations are open. */
-    put: async (ctx: ObjectContext, inquiry: ListedInquiry): Promise<boolean> => {
+    put: async (ctx: ObjectContext, confirmation: ListedConfirmation): Promise<boolean> => {
       const open = await read(ctx);
-      if (open.some(({ id }) => id === inquiry.id)) return true;
-      if (isFull(open, inquiry)) return false;
-      ctx.set(KEY, [...open, inquiry]);
+      if (open.some(({ id }) => id === confirmation.id)) return true;
+      if (isFull(open, confirmation)) return false;
+      ctx.set(KEY, [...open, confirmation]);
       return true;
     },
 
@@ -132,15 +137,15 @@ export class OpenConfirmationList implements ListOfOpen {
   }
 
   /** Returns `false` if too many confirmations are open. */
-  put(inquiry: ListedInquiry): Promise<boolean> {
-    return this.#client.write(openConfirmationsObject(this.#place), "put", inquiry);
+  put(confirmation: ListedConfirmation): Promise<boolean> {
+    return this.#client.write(openConfirmationsObject(this.#place), "put", confirmation);
   }
 
   remove(ids: readonly string[]): Promise<void> {
     return this.#client.write(openConfirmationsObject(this.#place), "remove", ids);
   }
 
-  list(): Promise<readonly ListedInquiry[]> {
+  list(): Promise<readonly ListedConfirmation[]> {
     return this.#client.read(openConfirmationsObject(this.#place), "list");
   }
 }

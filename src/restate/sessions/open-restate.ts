@@ -39,7 +39,7 @@ import { RestateSessionStore } from "../store/session-store.ts";
 import { RestateSuspensionStore } from "../store/suspension-store.ts";
 import {
   expireConfirmation,
-  OPEN_INQUIRIES_OBJECT,
+  OPEN_CONFIRMATIONS_OBJECT,
   OpenConfirmationList,
   openConfirmation,
   openConfirmationHandlers,
@@ -90,7 +90,7 @@ class SessionRuntime implements RestateRuntime {
   readonly #cancelWatch: CancelWatch;
   readonly #host = Promise.withResolvers<DurableHost>();
   #started: DurableHost | undefined;
-  #inquiries: SharedConfirmations | undefined;
+  #confirmations: SharedConfirmations | undefined;
   #worker: RestateWorker | undefined;
   #registration: RegistrationWatch | undefined;
   #lastPlace = 0;
@@ -136,7 +136,7 @@ class SessionRuntime implements RestateRuntime {
         sdk,
         sessionRunHandlers(sdk, () => this.#process),
       ),
-      defineObject(sdk, OPEN_INQUIRIES_OBJECT, openConfirmationHandlers(sdk)),
+      defineObject(sdk, OPEN_CONFIRMATIONS_OBJECT, openConfirmationHandlers(sdk)),
       ...programServices(sdk),
     ];
   }
@@ -149,12 +149,12 @@ class SessionRuntime implements RestateRuntime {
     const place = {
       sdk: this.#sdk,
       store: this.#place,
-      timeoutMs: this.#inquiries?.timeoutMs ?? 0,
+      timeoutMs: this.#confirmations?.timeoutMs ?? 0,
       now: this.#now,
     };
     return {
       attempts: this.#attempts,
-      inquiries: this.#inquiries as SharedConfirmations,
+      confirmations: this.#confirmations as SharedConfirmations,
       get skewMs() {
         return ingress.skewMs;
       },
@@ -167,22 +167,23 @@ class SessionRuntime implements RestateRuntime {
       },
       isSuspended: async (call) => (await this.#host.promise).isSuspended(call),
       openConfirmation: (ctx, question, options) => openConfirmation(place, ctx, question, options),
-      expireConfirmation: (ctx, inquiry) => expireConfirmation(place, ctx, inquiry),
-      unlistConfirmation: (ctx, inquiry) => unlistConfirmation(place, ctx, inquiry),
+      expireConfirmation: (ctx, confirmation) => expireConfirmation(place, ctx, confirmation),
+      unlistConfirmation: (ctx, confirmation) => unlistConfirmation(place, ctx, confirmation),
     };
   }
 
   readonly count: CountShared = (identity, tool, limits) => this.store.countWithin(identity, tool, limits);
 
-  openInquiries({ timeoutMs }: { readonly timeoutMs: number }): ConfirmationBroker {
-    this.#inquiries = new SharedConfirmations({
+  openConfirmations({ timeoutMs }: { readonly timeoutMs: number }): ConfirmationBroker {
+    this.#confirmations = new SharedConfirmations({
       now: this.#now,
       store: this.store,
       list: new OpenConfirmationList(this.store.client, this.#place),
       timeoutMs,
-      checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
+      checkArguments: async (confirmation, edited) =>
+        (await this.#host.promise).checkArguments(confirmation, edited),
     });
-    return this.#inquiries;
+    return this.#confirmations;
   }
 
   async start(host: DurableHost): Promise<void> {

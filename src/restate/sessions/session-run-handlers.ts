@@ -206,18 +206,18 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
       const place = nextPlace(at * 1_000, head);
       // Without a message: one that comes later does not run.
       if (turn === null) ctx.set<StoredHead>(HEAD_KEY, { ...head, place });
-      const { inquiries } = turn ?? { inquiries: [] };
+      const { inquiries: confirmations } = turn ?? { inquiries: [] };
       ctx.set<StoredTurn>(turnKey(turnId), { ...(turn ?? newTurn(turnId, place)), isCancelled: true });
       const resolution = { decision: "cancelled", at };
-      for (const { id } of inquiries)
+      for (const { id } of confirmations)
         await callObject(sdk, ctx, confirmationObject(store, id), "resolve", resolution);
-      if (inquiries.length === 0) return;
+      if (confirmations.length === 0) return;
       await callObject(
         sdk,
         ctx,
         openConfirmationsObject(store),
         "remove",
-        inquiries.map(({ id }) => id),
+        confirmations.map(({ id }) => id),
       );
     },
 

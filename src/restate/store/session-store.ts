@@ -3,8 +3,8 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
 import type {
   CallKey,
+  Confirmation,
   ConfirmationRecord,
-  Inquiry,
   Resolution,
 } from "../../sessions/confirmations/confirmation.ts";
 import type { CountShared, SharedCount } from "../../sessions/quotas.ts";
@@ -196,9 +196,9 @@ export class RestateSessionStore implements SessionStore {
     });
   }
 
-  async addInquiry(inquiry: Inquiry): Promise<ConfirmationRecord | undefined> {
-    const input = { store: this.#store, inquiry, place: this.client.nextPlace() };
-    const stored = await this.#session<StoredRecord | undefined>(inquiry.sessionId, "addInquiry", input);
+  async addConfirmation(confirmation: Confirmation): Promise<ConfirmationRecord | undefined> {
+    const input = { store: this.#store, inquiry: confirmation, place: this.client.nextPlace() };
+    const stored = await this.#session<StoredRecord | undefined>(confirmation.sessionId, "addInquiry", input);
     return stored && recordOf(stored);
   }
 
@@ -213,12 +213,12 @@ export class RestateSessionStore implements SessionStore {
     return this.#session(sessionId, "endAsking", { store: this.#store, call, at });
   }
 
-  async resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
+  async resolveConfirmation(id: string, resolution: Resolution): Promise<Resolution | undefined> {
     if (!canBeInKey(id)) return undefined;
     return this.client.write(confirmationObject(this.#store, id), "resolve", resolution);
   }
 
-  async inquiry(id: string): Promise<ConfirmationRecord | undefined> {
+  async confirmation(id: string): Promise<ConfirmationRecord | undefined> {
     if (!canBeInKey(id)) return undefined;
     const stored = await this.client.read<StoredRecord | undefined>(
       confirmationObject(this.#store, id),
@@ -232,7 +232,7 @@ export class RestateSessionStore implements SessionStore {
    *
    * @internal
    */
-  async inquiriesOf({
+  async confirmationsOf({
     sessionId,
     turnId,
     messageId,
@@ -240,14 +240,14 @@ export class RestateSessionStore implements SessionStore {
   }: CallKey): Promise<readonly ConfirmationRecord[]> {
     const call = { turnId, messageId, callId };
     const ids = await this.#readSession<readonly string[]>(sessionId, "inquiriesOf", call);
-    const records = await mapSome(ids, (id) => this.inquiry(id));
+    const records = await mapSome(ids, (id) => this.confirmation(id));
     return records.filter((record) => record !== undefined);
   }
 
-  async pendingInquiries(): Promise<readonly ConfirmationRecord[]> {
-    const { inquiries } = await readWaiting(this.client, this.#store);
-    const records = await mapSome(inquiries, async ({ id, isListedIfResolved }) => {
-      const record = await this.inquiry(id);
+  async pendingConfirmations(): Promise<readonly ConfirmationRecord[]> {
+    const { inquiries: confirmations } = await readWaiting(this.client, this.#store);
+    const records = await mapSome(confirmations, async ({ id, isListedIfResolved }) => {
+      const record = await this.confirmation(id);
       return record?.resolution === undefined || isListedIfResolved ? record : undefined;
     });
     return records.filter((record) => record !== undefined);
@@ -309,7 +309,7 @@ async function readWaiting(client: StoreClient, store: StorePlace): Promise<Wait
   );
   return {
     messages: waiting.flatMap(({ messages }) => messages).sort(byPlace),
-    inquiries: waiting.flatMap(({ inquiries }) => inquiries).sort(byPlace),
+    inquiries: waiting.flatMap(({ inquiries: confirmations }) => confirmations).sort(byPlace),
   };
 }
 

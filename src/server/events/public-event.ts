@@ -59,10 +59,10 @@ export function callerEvent(event: DispatchEvent): object {
  */
 export function publicConfirmationEvent(event: ConfirmationEvent, isCaller: boolean): object {
   if (event.type === "requested") {
-    const view = isCaller ? callerConfirmationView(event.inquiry) : confirmationView(event.inquiry);
+    const view = isCaller ? callerConfirmationView(event.confirmation) : confirmationView(event.confirmation);
     return { type: "tool.confirmation_requested", ...view };
   }
-  const { id: requestId, sessionId, callId, turnId, parent, shown } = event.inquiry;
+  const { id: requestId, sessionId, callId, turnId, parent, shown } = event.confirmation;
   const { decision, by, at } = event.resolution;
   return {
     type: "tool.confirmation_resolved",

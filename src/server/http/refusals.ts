@@ -31,7 +31,7 @@ export function conflict(
 }
 
 export function gone(): RouteRefusal {
-  return new RouteRefusal(410, "gone", "the inquiry timed out or was cancelled");
+  return new RouteRefusal(410, "gone", "the confirmation timed out or was cancelled");
 }
 
 export function forgotten(): RouteRefusal {

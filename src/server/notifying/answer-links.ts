@@ -1,10 +1,10 @@
 import { hash, randomBytes } from "node:crypto";
-import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../sessions/confirmations/confirmation.ts";
 import type { Notify } from "./notify.ts";
 
 /** What a link answers: one confirmation, exactly as it was in the notification, in one person's name. */
 export interface AnswerLink {
-  readonly inquiryId: string;
+  readonly confirmationId: string;
   readonly sessionId: string;
   readonly turnId: string;
   readonly digest: string;
@@ -38,12 +38,12 @@ export class AnswerLinks {
    *
    * @returns `undefined` for a destructive call, and for what is not a call.
    */
-  issue({ id, sessionId, turnId, digest, kind, shown }: Inquiry): string | undefined {
+  issue({ id, sessionId, turnId, digest, kind, shown }: Confirmation): string | undefined {
     if (kind !== "call" || shown.sideEffects === "destructive") return undefined;
     this.forget(id);
     const token = randomBytes(32).toString("base64url");
     const approver = this.#approver;
-    this.#open.set(digestOf(token), { inquiryId: id, sessionId, turnId, digest, approver });
+    this.#open.set(digestOf(token), { confirmationId: id, sessionId, turnId, digest, approver });
     return `${this.#page}${token}`;
   }
 
@@ -53,8 +53,9 @@ export class AnswerLinks {
   }
 
   /** Takes the link of a confirmation: it has ended. */
-  forget(inquiryId: string): void {
-    for (const [digest, link] of this.#open) if (link.inquiryId === inquiryId) this.#open.delete(digest);
+  forget(confirmationId: string): void {
+    for (const [digest, link] of this.#open)
+      if (link.confirmationId === confirmationId) this.#open.delete(digest);
   }
 }
 

@@ -136,8 +136,8 @@ function isGone(end: PromiseSettledResult<unknown> | undefined): boolean {
 
 /** What a service worker shows: JSON with `title`, `body` and `link`. */
 function pushText(notification: Notification): string {
-  const { title, inquiries, link } = readable(notification);
-  const own = inquiries.length === 1 ? inquiries[0]?.link : link;
+  const { title, confirmations, link } = readable(notification);
+  const own = confirmations.length === 1 ? confirmations[0]?.link : link;
   const rest = { title, ...(own !== undefined && { link: own }) };
   let body = plainText(notification);
   const write = (): string => JSON.stringify({ ...rest, body });
@@ -209,8 +209,8 @@ function encodedWords(text: string): string {
 
 /** Writes a message for an incoming webhook of Slack. Foreign texts are plain text, which Slack searches for no markup. */
 function slackMessage(notification: Notification): object {
-  const { title, inquiries, more, link } = readable(notification);
-  const blocks = inquiries.flatMap(({ line, summary, link: own }) => [
+  const { title, confirmations, more, link } = readable(notification);
+  const blocks = confirmations.flatMap(({ line, summary, link: own }) => [
     plainSection([line, summary].filter((part) => part !== undefined).join("\n")),
     ...(own === undefined ? [] : [linkSection(own, "Read it and answer")]),
   ]);
@@ -238,13 +238,13 @@ function linkSection(url: string, label: string): object {
  * texts of cards do.
  */
 function teamsMessage(notification: Notification): object {
-  const { title, inquiries, more, link } = readable(notification);
+  const { title, confirmations, more, link } = readable(notification);
   const run = (text: string, options: object = {}): object => ({ type: "TextRun", text, ...options });
   const block = (...inlines: readonly object[]): object => ({ type: "RichTextBlock", inlines });
   const opens = (url: string): object => ({ type: "Action.OpenUrl", title: "Open", url });
   const body = [
     block(run(title, { weight: "Bolder", size: "Medium" })),
-    ...inquiries.flatMap(({ line, summary, link: own }) => [
+    ...confirmations.flatMap(({ line, summary, link: own }) => [
       block(run(line)),
       ...(summary === undefined ? [] : [block(run(summary, { fontType: "Monospace" }))]),
       ...(own === undefined ? [] : [{ type: "ActionSet", actions: [opens(own)] }]),
@@ -264,8 +264,8 @@ function teamsMessage(notification: Notification): object {
 
 /** Writes a message for ntfy, as JSON: nothing foreign is in a header. */
 function ntfyMessage(notification: Notification, topic: string): object {
-  const { title, inquiries, link } = readable(notification);
-  const click = inquiries.length === 1 ? inquiries[0]?.link : link;
+  const { title, confirmations, link } = readable(notification);
+  const click = confirmations.length === 1 ? confirmations[0]?.link : link;
   return {
     topic,
     title,

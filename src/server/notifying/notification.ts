@@ -1,5 +1,5 @@
 import { render, textOf } from "../../rendering/render.ts";
-import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../sessions/confirmations/confirmation.ts";
 
 /** A confirmation, as those who are notified see it. */
 export interface NotifiedConfirmation {
@@ -17,7 +17,7 @@ export interface NotifiedConfirmation {
 
 /** The confirmations of one notification. */
 export interface Notification {
-  readonly inquiries: readonly NotifiedConfirmation[];
+  readonly confirmations: readonly NotifiedConfirmation[];
   /** Where all are listed. */
   readonly link?: string;
 }
@@ -29,8 +29,9 @@ const NAME_CHARS = 100;
 const MAX_LISTED = 10;
 
 /** Returns a line of the arguments of a call, or of a question, without secrets. */
-export function summaryOf(inquiry: Inquiry): string {
-  const { text } = inquiry.kind === "question" ? inquiry.shown.questionSummary : inquiry.shown.inputSummary;
+export function summaryOf(confirmation: Confirmation): string {
+  const { text } =
+    confirmation.kind === "question" ? confirmation.shown.questionSummary : confirmation.shown.inputSummary;
   const line = text.replace(/\s+/g, " ");
   return line.length <= SUMMARY_CHARS ? line : `${line.slice(0, SUMMARY_CHARS).toWellFormed()}…`;
 }
@@ -47,22 +48,22 @@ export interface ConfirmationText {
 export interface ReadNotification {
   readonly title: string;
   /** At most 10. */
-  readonly inquiries: readonly ConfirmationText[];
+  readonly confirmations: readonly ConfirmationText[];
   /** How many more there are; absent if all are listed. */
   readonly more?: string;
   readonly link?: string;
 }
 
 /** Writes a notification for people. */
-export function readable({ inquiries, link }: Notification): ReadNotification {
-  const [first] = inquiries;
-  const more = inquiries.length - MAX_LISTED;
+export function readable({ confirmations, link }: Notification): ReadNotification {
+  const [first] = confirmations;
+  const more = confirmations.length - MAX_LISTED;
   return {
     title:
-      inquiries.length === 1 && first !== undefined
+      confirmations.length === 1 && first !== undefined
         ? `${printed(first.toolName)} waits for an answer`
-        : `${inquiries.length} calls wait for an answer`,
-    inquiries: inquiries
+        : `${confirmations.length} calls wait for an answer`,
+    confirmations: confirmations
       .slice(0, MAX_LISTED)
       .map(({ toolName, sideEffects, sessionId, sessionName, ...more }) => ({
         line: `${printed(toolName)} (${sideEffects}) in the session ${printed(sessionName ?? sessionId)}`,
@@ -76,8 +77,8 @@ export function readable({ inquiries, link }: Notification): ReadNotification {
 
 /** Writes a notification as a text of several lines. */
 export function plainText(notification: Notification): string {
-  const { inquiries, more, link } = readable(notification);
-  const parts = inquiries.map(({ line, summary, link: own }) =>
+  const { confirmations, more, link } = readable(notification);
+  const parts = confirmations.map(({ line, summary, link: own }) =>
     [line, summary, own].filter((part) => part !== undefined).join("\n"),
   );
   if (more !== undefined) parts.push(link === undefined ? more : `${more}\n${link}`);

@@ -1,5 +1,5 @@
 import { describeThrown } from "../../base/thrown.ts";
-import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../sessions/confirmations/confirmation.ts";
 import type { ConfirmationEvent } from "../../sessions/confirmations/confirmation-broker.ts";
 import { type Channel, openChannel, pushChannel } from "./channel.ts";
 import { type NotifiedConfirmation, summaryOf } from "./notification.ts";
@@ -20,9 +20,9 @@ export interface NotifierOptions {
   /** The browsers in which approvers subscribed. Default: none. */
   readonly devices?: PushDevices | undefined;
   /** Whether a person may answer a confirmation now. */
-  readonly mayAnswer: (by: string, inquiry: Inquiry) => boolean;
+  readonly mayAnswer: (by: string, confirmation: Confirmation) => boolean;
   /** Returns the link with which a confirmation can be answered; `undefined` if it has none but that to the page. */
-  readonly answerLink: (inquiry: Inquiry) => string | undefined;
+  readonly answerLink: (confirmation: Confirmation) => string | undefined;
 }
 
 /**
@@ -38,7 +38,7 @@ export class Notifier {
   readonly #isSeen: NotifierOptions["isSeen"];
   readonly #answerLink: NotifierOptions["answerLink"];
   /** Open confirmations that nobody was notified of, by their ids: as many as can be open. */
-  readonly #waiting = new Map<string, Inquiry>();
+  readonly #waiting = new Map<string, Confirmation>();
   readonly #closing = new AbortController();
   #timer: NodeJS.Timeout | undefined;
 
@@ -54,10 +54,10 @@ export class Notifier {
   }
 
   /** Takes each event of a confirmation. */
-  take({ type, inquiry }: ConfirmationEvent): void {
-    if (type === "resolved") this.#waiting.delete(inquiry.id);
+  take({ type, confirmation }: ConfirmationEvent): void {
+    if (type === "resolved") this.#waiting.delete(confirmation.id);
     else if (!this.#closing.signal.aborted) {
-      this.#waiting.set(inquiry.id, inquiry);
+      this.#waiting.set(confirmation.id, confirmation);
       this.#timer ??= setTimeout(() => void this.#send(), GATHER_MS);
     }
   }
@@ -80,7 +80,7 @@ export class Notifier {
   }
 
   /** Notifies each person of what they may answer. */
-  async #notifyDevices(inquiries: readonly Inquiry[]): Promise<void> {
+  async #notifyDevices(confirmations: readonly Confirmation[]): Promise<void> {
     const { webPush } = this.#notify;
     const devices = this.#devices;
     if (devices === undefined || webPush === undefined) return;
@@ -88,35 +88,35 @@ export class Notifier {
     const sent = [...people].map(([by, own]) =>
       this.#sendTo(
         pushChannel(webPush, own, (gone) => void devices.forget(gone)),
-        inquiries.filter((inquiry) => this.#mayAnswer(by, inquiry)),
+        confirmations.filter((confirmation) => this.#mayAnswer(by, confirmation)),
       ),
     );
     await Promise.all(sent);
   }
 
-  async #sendTo(channel: Channel, inquiries: readonly Inquiry[]): Promise<void> {
-    if (inquiries.length === 0) return;
+  async #sendTo(channel: Channel, confirmations: readonly Confirmation[]): Promise<void> {
+    if (confirmations.length === 0) return;
     const { signal } = this.#closing;
     const { consoleUrl } = this.#notify;
     try {
       const link = consoleUrl === undefined ? undefined : `${consoleUrl}/console/#/waiting`;
       const notification = {
-        inquiries: inquiries.map((inquiry) => this.#notified(inquiry)),
+        confirmations: confirmations.map((confirmation) => this.#notified(confirmation)),
         ...(link !== undefined && { link }),
       };
       await channel.send(notification, signal);
     } catch (thrown) {
       if (signal.aborted) return;
       const { message } = describeThrown(thrown);
-      process.emitWarning(`A notification of an inquiry was not accepted: ${channel.name}: ${message}`, {
+      process.emitWarning(`A notification of a confirmation was not accepted: ${channel.name}: ${message}`, {
         code: "SANDGATE_NOTIFY_FAILED",
       });
     }
   }
 
-  #notified(inquiry: Inquiry): NotifiedConfirmation {
+  #notified(confirmation: Confirmation): NotifiedConfirmation {
     const { consoleUrl, summary = false } = this.#notify;
-    const { id, sessionId, shown } = inquiry;
+    const { id, sessionId, shown } = confirmation;
     const sessionName = this.#nameOf(sessionId);
     // The arguments are only for those whom the server has authenticated, unless the operator said otherwise.
     return {
@@ -126,9 +126,9 @@ export class Notifier {
       toolName: shown.toolName,
       sideEffects: shown.sideEffects,
       ...(consoleUrl !== undefined && {
-        link: this.#answerLink(inquiry) ?? `${consoleUrl}/console/#/waiting/${encodeURIComponent(id)}`,
+        link: this.#answerLink(confirmation) ?? `${consoleUrl}/console/#/waiting/${encodeURIComponent(id)}`,
       }),
-      ...(summary && { summary: summaryOf(inquiry) }),
+      ...(summary && { summary: summaryOf(confirmation) }),
     };
   }
 }

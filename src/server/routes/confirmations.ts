@@ -1,5 +1,5 @@
 import type { WaitingCall } from "../../engine/call/suspension.ts";
-import type { ConfirmationRecord, Inquiry } from "../../sessions/confirmations/confirmation.ts";
+import type { Confirmation, ConfirmationRecord } from "../../sessions/confirmations/confirmation.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { OpenConfirmation, SuspendedProgram } from "../../shapes/confirmations.ts";
 import { Answer, CONFIRMATIONS, LinkAnswer } from "../../shapes/confirmations.ts";
@@ -23,10 +23,10 @@ export function confirmationRoutes(app: App, service: SessionService): void {
     const { client } = env;
     const { sessions } = service;
     const seen: OpenConfirmation[] = [];
-    for (const inquiry of sessions.openInquiries()) {
-      const session = sessions.get(inquiry.sessionId) ?? (await sessions.find(inquiry.sessionId));
+    for (const confirmation of sessions.openConfirmations()) {
+      const session = sessions.get(confirmation.sessionId) ?? (await sessions.find(confirmation.sessionId));
       if (session !== undefined && client.sees(session))
-        seen.push(inSession(confirmationView(inquiry), session));
+        seen.push(inSession(confirmationView(confirmation), session));
     }
     return json({ confirmations: seen });
   });
@@ -34,7 +34,7 @@ export function confirmationRoutes(app: App, service: SessionService): void {
   serve(app, CONFIRMATIONS.readConfirmation, async ({ env, req, json }) => {
     const { session, record } = await find(service, env, req.param());
     if (!env.client.inspects(session)) return json(callerWholeConfirmationView(record));
-    const tool = service.inspected.registry.find(record.inquiry.shown.toolName)?.tool;
+    const tool = service.inspected.registry.find(record.confirmation.shown.toolName)?.tool;
     const view = env.client.approves(session) ? approverConfirmationView : wholeConfirmationView;
     return json(inSession(view(record, tool), session));
   });
@@ -47,12 +47,12 @@ export function confirmationRoutes(app: App, service: SessionService): void {
     // An answer is used once: it must not be spent on a call that would be denied now.
     // A call that asked a question is running already.
     if (answer.decision === "allow" || answer.decision === "always") service.refuseIfPaused();
-    const { inquiry } = record;
-    const { turnId } = inquiry;
-    const outcome = await session.answer(inquiry.id, { ...answer, by, turnId, signal: env.revoked });
+    const { confirmation } = record;
+    const { turnId } = confirmation;
+    const outcome = await session.answer(confirmation.id, { ...answer, by, turnId, signal: env.revoked });
     switch (outcome.outcome) {
       case "resolved":
-        return json({ requestId: inquiry.id, ...outcome.resolution });
+        return json({ requestId: confirmation.id, ...outcome.resolution });
       case "lost": {
         const { decision, by: winner, at } = outcome.resolution;
         throw conflict("already_answered", "another answer was first", { decision, by: winner, at });
@@ -62,7 +62,10 @@ export function confirmationRoutes(app: App, service: SessionService): void {
       case "unknown":
         throw notFound();
       case "other-digest":
-        throw unprocessable("other_digest", "the digest is not that of the inquiry: read the inquiry again");
+        throw unprocessable(
+          "other_digest",
+          "the digest is not that of the confirmation: read the confirmation again",
+        );
       case "invalid":
         throw unprocessable("invalid_answer", outcome.problem);
     }
@@ -76,13 +79,13 @@ async function find(
   { id, turnId, requestId }: { readonly id: string; readonly turnId: string; readonly requestId: string },
 ): Promise<{ readonly session: Session; readonly record: ConfirmationRecord }> {
   const session = service.session(client, id);
-  const record = await service.sessions.inquiry(requestId);
-  if (record === undefined || !isIn(record.inquiry, id, turnId)) throw notFound();
+  const record = await service.sessions.confirmation(requestId);
+  if (record === undefined || !isIn(record.confirmation, id, turnId)) throw notFound();
   return { session, record };
 }
 
-function isIn(inquiry: Inquiry, sessionId: string, turnId: string): boolean {
-  return inquiry.sessionId === sessionId && inquiry.turnId === turnId;
+function isIn(confirmation: Confirmation, sessionId: string, turnId: string): boolean {
+  return confirmation.sessionId === sessionId && confirmation.turnId === turnId;
 }
 
 /** Lists and revokes what approvers had a session remember. */
@@ -126,25 +129,25 @@ export function answerLinkRoutes(app: App, service: SessionService): void {
       wrongTokens.add(address);
       throw gone();
     }
-    const { inquiryId, sessionId, turnId, digest, approver: by } = link;
+    const { confirmationId, sessionId, turnId, digest, approver: by } = link;
     const session = service.sessions.get(sessionId) ?? (await service.sessions.find(sessionId));
-    const record = await service.sessions.inquiry(inquiryId);
+    const record = await service.sessions.confirmation(confirmationId);
     if (session === undefined || record === undefined || record.resolution !== undefined) throw gone();
     // The credentials may have been replaced since people were notified.
     if (!env.access.clients().approves(by, session))
       throw forbidden("the approver of this link may not answer for the session");
     if (decision === undefined) {
-      const { toolName } = record.inquiry.shown;
+      const { toolName } = record.confirmation.shown;
       const tool = service.inspected.registry.find(toolName)?.tool;
       const view = inSession(approverConfirmationView(record, tool), session);
       return json({ ...view, choices: ["allow", "deny"], approver: by });
     }
     if (decision === "allow") service.refuseIfPaused();
     const given = { decision, digest, by, turnId, ...(reason !== undefined && { reason }) };
-    const outcome = await session.answer(inquiryId, given);
+    const outcome = await session.answer(confirmationId, given);
     switch (outcome.outcome) {
       case "resolved":
-        return json({ requestId: inquiryId, ...outcome.resolution });
+        return json({ requestId: confirmationId, ...outcome.resolution });
       case "lost": {
         const { decision: first, by: winner, at } = outcome.resolution;
         throw conflict("already_answered", "another answer was first", { decision: first, by: winner, at });
@@ -167,15 +170,15 @@ export function programRoutes(app: App, { sessions }: SessionService): void {
       const session = await sessions.find(call.sessionId);
       if (session !== undefined && client.sees(session)) seen.push(call);
     }
-    const inquiries = sessions.openInquiries();
-    return json({ programs: seen.map((call) => programView(call, inquiries)) });
+    const confirmations = sessions.openConfirmations();
+    return json({ programs: seen.map((call) => programView(call, confirmations)) });
   });
 }
 
 /** A suspended program as it is listed, with the questions that its calls wait for. */
 function programView(
   { sessionId, turnId, messageId, callId, principal, toolName, suspendedAt, waitUntil, open }: WaitingCall,
-  inquiries: readonly Inquiry[],
+  confirmations: readonly Confirmation[],
 ): SuspendedProgram {
   return {
     sessionId,
@@ -189,12 +192,12 @@ function programView(
     leftMs: Math.max(waitUntil - Date.now(), 0),
     open: open.map(({ number, toolName: tool }) => {
       const nested = `${callId}/${number}`;
-      const asked = inquiries.find(
-        (inquiry) =>
-          inquiry.sessionId === sessionId &&
-          inquiry.turnId === turnId &&
-          inquiry.messageId === messageId &&
-          inquiry.callId === nested,
+      const asked = confirmations.find(
+        (confirmation) =>
+          confirmation.sessionId === sessionId &&
+          confirmation.turnId === turnId &&
+          confirmation.messageId === messageId &&
+          confirmation.callId === nested,
       );
       return { callId: nested, toolName: tool, ...(asked && { requestId: asked.id }) };
     }),

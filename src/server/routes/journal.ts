@@ -242,7 +242,7 @@ export function overviewRoutes(app: App, { inspected, sessions }: SessionService
 async function sessionCounts(sessions: Sessions, client: Client): Promise<OverviewNumbers["sessions"]> {
   const open = (await sessions.findAll()).filter((session) => client.inspects(session));
   const waiting = sessions
-    .openInquiries()
+    .openConfirmations()
     .filter(({ principal }) =>
       client.inspects({ principal: principal === undefined ? undefined : { id: principal } }),
     );

@@ -39,10 +39,10 @@ class OpenSessions {
     const open = await this.#sessions.findAll();
     const earlier = open.filter((session) => this.#numberOf(session) < before && client.inspects(session));
     const shown = earlier.slice(-limit).reverse();
-    const inquiries = this.#countConfirmations();
+    const confirmations = this.#countConfirmations();
     const last = shown.at(-1);
     return {
-      sessions: shown.map((session) => viewOf(session, inquiries.get(session.id) ?? 0)),
+      sessions: shown.map((session) => viewOf(session, confirmations.get(session.id) ?? 0)),
       ...(last !== undefined && shown.length < earlier.length && { next: this.#numberOf(last) }),
     };
   }
@@ -59,7 +59,7 @@ class OpenSessions {
 
   #countConfirmations(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    for (const { sessionId } of this.#sessions.openInquiries()) {
+    for (const { sessionId } of this.#sessions.openConfirmations()) {
       counts.set(sessionId, (counts.get(sessionId) ?? 0) + 1);
     }
     return counts;
@@ -172,7 +172,7 @@ export function formatOf(given: string | undefined): Format | undefined {
   throw badRequest(`the format must be one of ${FORMATS.join(", ")}`);
 }
 
-function viewOf(session: Session, openInquiries: number): ShownSession {
+function viewOf(session: Session, openConfirmations: number): ShownSession {
   const { id, name, kind, openedAt, mode, principal, origin, changes, lanes } = session;
   return {
     id,
@@ -183,7 +183,7 @@ function viewOf(session: Session, openInquiries: number): ShownSession {
     mode: typeof mode === "string" ? mode : { base: mode.base },
     ...(principal !== undefined && { principal: { id: principal.id } }),
     ...(origin !== undefined && { parent: parentName(origin) }),
-    openInquiries,
+    openConfirmations,
     stagedChanges: changes.count,
     runningCalls: lanes.running,
   };
@@ -198,9 +198,9 @@ export function eventRoutes(app: App, service: SessionService): void {
     const seen = lastEventNumber(env.request.headers["last-event-id"]?.toString(), service.epoch);
     const isCaller = !env.client.inspects(session);
     const open = service.sessions
-      .openInquiries()
+      .openConfirmations()
       .filter(({ sessionId }) => service.withAbove(sessionId).includes(session.id))
-      .map((inquiry) => publicConfirmationEvent({ type: "requested", inquiry }, isCaller));
+      .map((confirmation) => publicConfirmationEvent({ type: "requested", confirmation }, isCaller));
     // How many events of another process are lost is not known.
     const lost = seen === -1 ? [{ type: "events.lost" }] : [];
     const room = service.stream(env);

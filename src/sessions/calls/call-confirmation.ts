@@ -11,7 +11,7 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import { toLine } from "../../rendering/shown.ts";
 import { inputSummary } from "../../rendering/text-summary.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
-import type { CallChoice, Inquiry, Resolution, ShownCall } from "../confirmations/confirmation.ts";
+import type { CallChoice, Confirmation, Resolution, ShownCall } from "../confirmations/confirmation.ts";
 import type { MessageCore, SessionCore } from "./core.ts";
 import { requestConfirmation } from "./tool-question.ts";
 
@@ -38,12 +38,12 @@ export async function askPerson(
   const { session, turn } = message;
   if (turn.unattended) return { decision: "nobody" };
   const { redaction } = session;
-  const { inquiries } = message;
+  const { confirmations } = message;
   const { callId, digest, principal, parent, remember: accepts, tool } = request;
   const traits = session.registry.find(tool.name)?.tool ?? NO_TRAITS;
-  let inquiry: Inquiry | undefined;
+  let confirmation: Confirmation | undefined;
   const resolution = await requestConfirmation(
-    { inquiries, origin: session.origin },
+    { confirmations, origin: session.origin },
     {
       kind: traits.confirm === "plan" ? "plan" : "call",
       sessionId: session.id,
@@ -72,21 +72,21 @@ export async function askPerson(
           message.historyOfEdit(callId),
         ),
       onAsked: (asked) => {
-        inquiry = asked;
+        confirmation = asked;
       },
     },
   );
   if (resolution === "nobody") return { decision: "nobody" };
   const { decision, by = "", arguments: edited, reason, at } = resolution;
-  const after = inquiry === undefined ? {} : { afterMs: Math.max(0, at - inquiry.askedAt) };
-  if (inquiry !== undefined) await applyAnswer(session, inquiry, resolution);
+  const after = confirmation === undefined ? {} : { afterMs: Math.max(0, at - confirmation.askedAt) };
+  if (confirmation !== undefined) await applyAnswer(session, confirmation, resolution);
   switch (decision) {
     case "allow":
       return { decision, by, ...after, ...(edited !== undefined && { arguments: edited }) };
     case "deny":
       return { decision, by, ...after, ...(reason !== undefined && { reason }) };
     case "timeout":
-      return { decision, afterMs: inquiries.timeoutMs };
+      return { decision, afterMs: confirmations.timeoutMs };
     case "cancelled":
       throw cancelled();
     // No confirmation about a call ends so: an answer to a question approves nothing.
@@ -101,18 +101,18 @@ export async function askPerson(
  */
 export async function applyAnswer(
   session: SessionCore,
-  inquiry: Inquiry,
+  confirmation: Confirmation,
   resolution: Resolution | undefined,
 ): Promise<void> {
   if (resolution === undefined) return;
-  await remember(session, inquiry, resolution);
-  if (inquiry.kind === "plan" && resolution.decision === "allow")
-    await session.approvePlan(resolution.by ?? "", inquiry.id);
+  await remember(session, confirmation, resolution);
+  if (confirmation.kind === "plan" && resolution.decision === "allow")
+    await session.approvePlan(resolution.by ?? "", confirmation.id);
 }
 
 async function remember(
   session: SessionCore,
-  { id, shown, choices }: Inquiry,
+  { id, shown, choices }: Confirmation,
   { decision, choice, by = "", at, approval }: Resolution,
 ): Promise<void> {
   const canRemember = choices.some((each) => each === "always");

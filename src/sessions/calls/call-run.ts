@@ -60,8 +60,8 @@ export class CallRun {
   /** Starts a call about which an earlier process asked: the answer applies, whatever is decided on the call now. */
   async #startAsked(asked: MaybePromise<readonly ConfirmationRecord[]>): Promise<Result> {
     try {
-      for (const { inquiry, resolution } of await asked)
-        await applyAnswer(this.#message.session, inquiry, resolution);
+      for (const { confirmation, resolution } of await asked)
+        await applyAnswer(this.#message.session, confirmation, resolution);
     } catch {
       // The store failed. The call applies the answer once more before it runs, and is denied if that fails, too.
     }

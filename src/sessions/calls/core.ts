@@ -56,7 +56,7 @@ export interface SessionCore {
   readonly ledger: LedgerScope;
   /** `undefined` if there is no limit. */
   readonly quotas: Quotas | undefined;
-  readonly inquiries: ConfirmationBroker;
+  readonly confirmations: ConfirmationBroker;
   /** Runs the calls of the session; `undefined` if they run in this process. */
   readonly durable: DurableRuntime | undefined;
   /** Where calls are stored; `undefined` if they are not. */
@@ -64,7 +64,7 @@ export interface SessionCore {
   /** Whether this process is ending, so that waiting calls continue in the next one. */
   readonly isSuspended: boolean;
   /** Approves the plan of the session, if its mode awaits one. */
-  approvePlan(by: string, inquiryId: string): Promise<void>;
+  approvePlan(by: string, confirmationId: string): Promise<void>;
   /** How many calls of a tool may run at once. */
   placesOf(tool: string): number;
   /** What people approved, in all sessions. */
@@ -161,7 +161,7 @@ export interface MessageCore {
   readonly turn: TurnCore;
   readonly context: DispatchContext;
   /** Asks people about its calls. */
-  readonly inquiries: Confirmer;
+  readonly confirmations: Confirmer;
   /** Why its calls are refused; `undefined` if they may run. */
   readonly refusal: Refusal | undefined;
   /** Enters a call that the policy is about to decide on. Returns what the policy may depend on. */

@@ -65,7 +65,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   readonly calls: readonly CallRun[];
   readonly context: DispatchContext;
   readonly refusal: Refusal | undefined;
-  readonly inquiries: Confirmer;
+  readonly confirmations: Confirmer;
   /** Of the only call, if a durable runtime has it dispatched. */
   readonly #gates: CallGates | undefined;
   /** How many of the calls have no result yet. */
@@ -85,7 +85,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   ) {
     const { session } = turn;
     this.#gates = gates;
-    this.inquiries = gates?.inquiries ?? session.inquiries;
+    this.confirmations = gates?.confirmations ?? session.confirmations;
     this.session = session;
     this.turn = turn;
     this.id = id;
@@ -246,7 +246,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   }
 
   askedBefore(callId: string): MaybePromise<readonly ConfirmationRecord[]> {
-    return this.inquiries.earlier(this.#keyOf(callId));
+    return this.confirmations.earlier(this.#keyOf(callId));
   }
 
   #keyOf(callId: string): CallKey {
@@ -311,8 +311,8 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);
     // Confirmations of an earlier process that the call did not open again: no answer would count any more.
-    void this.session.inquiries.abandon(this.#keyOf(received.id));
-    if (received.isSuspended) void this.session.inquiries.abandonBelow(identity);
+    void this.session.confirmations.abandon(this.#keyOf(received.id));
+    if (received.isSuspended) void this.session.confirmations.abandonBelow(identity);
     const ended = store.end(identity, result ?? withdrawnExecution(received));
     return ended instanceof Promise ? ended : undefined;
   }

@@ -80,7 +80,7 @@ export class SessionPolicy implements RuntimePolicy {
   ): Promise<PolicyDecision> {
     const records = await asked;
     const { session } = this.#message;
-    for (const { inquiry, resolution } of records) await applyAnswer(session, inquiry, resolution);
+    for (const { confirmation, resolution } of records) await applyAnswer(session, confirmation, resolution);
     return this.#checkNow(request, records.length > 0);
   }
 

@@ -19,15 +19,15 @@ const CHOICES: readonly QuestionChoice[] = Object.freeze(["answer", "deny"]);
  * cancelled.
  */
 export async function askQuestion(
-  { session, turn, id: messageId, inquiries }: MessageCore,
+  { session, turn, id: messageId, confirmations }: MessageCore,
   request: QuestionRequest,
   signal: AbortSignal,
 ): Promise<QuestionReply> {
   if (turn.unattended) return { decision: "nobody" };
   const { redaction } = session;
-  const { callId, digest, principal, parent, timeoutMs = inquiries.timeoutMs } = request;
+  const { callId, digest, principal, parent, timeoutMs = confirmations.timeoutMs } = request;
   const resolution = await requestConfirmation(
-    { inquiries, origin: session.origin },
+    { confirmations, origin: session.origin },
     {
       kind: "question",
       sessionId: session.id,
@@ -50,7 +50,7 @@ export async function askQuestion(
     case "deny":
       return { decision, by };
     case "timeout":
-      return { decision, afterMs: Math.min(timeoutMs, inquiries.timeoutMs) };
+      return { decision, afterMs: Math.min(timeoutMs, confirmations.timeoutMs) };
     case "cancelled":
       return { decision };
     // No confirmation of this kind ends so.
@@ -79,17 +79,17 @@ function shownQuestion(
  * Asks a person, and waits for the answer. A confirmation about a call of an agent names the call that runs the agent, whose wall
  * time stands still meanwhile.
  *
- * @returns as `Inquiries.ask` does.
+ * @returns as `Confirmer.ask` does.
  */
 export async function requestConfirmation(
-  { inquiries, origin }: Pick<SessionCore, "origin"> & { readonly inquiries: Confirmer },
+  { confirmations, origin }: Pick<SessionCore, "origin"> & { readonly confirmations: Confirmer },
   question: NewConfirmation,
   options: AskOptions,
 ): Promise<Resolution | "nobody"> {
-  if (origin === undefined) return inquiries.ask(question, options);
+  if (origin === undefined) return confirmations.ask(question, options);
   const resume = origin.pause();
   try {
-    return await inquiries.ask({ parent: parentName(origin), ...question }, options);
+    return await confirmations.ask({ parent: parentName(origin), ...question }, options);
   } finally {
     resume();
   }

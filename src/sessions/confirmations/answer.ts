@@ -13,16 +13,16 @@ import { checkOptions } from "../../policy/rule/rule-shape.ts";
 import { answerProblem, copyAnswer, type QuestionAnswer } from "../../tool/question.ts";
 import type {
   ApprovalScope,
-  CallInquiry,
+  CallConfirmation,
   Choice,
-  Inquiry,
-  QuestionInquiry,
+  Confirmation,
   Resolution,
+  ToolQuestion,
 } from "./confirmation.ts";
 import type { CheckArguments, OpenConfirmation } from "./open-confirmations.ts";
 
 /** A person's answer to a confirmation. */
-export interface InquiryAnswer {
+export interface PersonAnswer {
   readonly decision: Choice;
   /** The digest of the confirmation that the person saw. */
   readonly digest: string;
@@ -60,7 +60,7 @@ export type AnswerOutcome =
   | { readonly outcome: "invalid"; readonly problem: string };
 
 /** Returns the resolution that an answer makes, frozen. */
-export function resolutionOf({ decision, by, ...answer }: InquiryAnswer, at: number): Resolution {
+export function resolutionOf({ decision, by, ...answer }: PersonAnswer, at: number): Resolution {
   return Object.freeze({
     decision: decision === "always" ? "allow" : decision,
     choice: decision,
@@ -74,7 +74,7 @@ export function resolutionOf({ decision, by, ...answer }: InquiryAnswer, at: num
 }
 
 /** Returns the outcome of an answer to a confirmation that is resolved. */
-export function outcomeOf(resolution: Resolution, answer: InquiryAnswer, digest: string): AnswerOutcome {
+export function outcomeOf(resolution: Resolution, answer: PersonAnswer, digest: string): AnswerOutcome {
   if (resolution.choice === undefined) return { outcome: "gone" };
   const isSame =
     resolution.by === answer.by &&
@@ -88,10 +88,10 @@ export function outcomeOf(resolution: Resolution, answer: InquiryAnswer, digest:
 }
 
 /** Whether a confirmation is in the session and the turn in which the person looked for it. */
-export function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {
+export function isIn(confirmation: Confirmation, { sessionId, turnId }: PersonAnswer): boolean {
   return (
-    (sessionId === undefined || sessionId === inquiry.sessionId) &&
-    (turnId === undefined || turnId === inquiry.turnId)
+    (sessionId === undefined || sessionId === confirmation.sessionId) &&
+    (turnId === undefined || turnId === confirmation.turnId)
   );
 }
 
@@ -100,27 +100,27 @@ function equalOptional(one: JsonValue | undefined, other: JsonValue | undefined)
 }
 
 /** An answer that can be accepted, copied; or why it cannot. */
-type Checked = { readonly answer: InquiryAnswer } | { readonly problem: string };
+type Checked = { readonly answer: PersonAnswer } | { readonly problem: string };
 
 /** Checks that a confirmation accepts the decision of an answer, and what the answer adds to it. */
 export function checkAnswer(
-  { inquiry, checkArguments }: OpenConfirmation,
-  given: InquiryAnswer,
+  { confirmation, checkArguments }: OpenConfirmation,
+  given: PersonAnswer,
 ): Checked | Promise<Checked> {
-  const choices: readonly string[] = inquiry.choices;
+  const choices: readonly string[] = confirmation.choices;
   if (!choices.includes(given.decision)) {
     return { problem: `the decision must be one of ${choices.join(", ")}` };
   }
   if (given.reason !== undefined) {
-    const problem = reasonProblem(inquiry, given);
+    const problem = reasonProblem(confirmation, given);
     if (problem !== undefined) return { problem };
   }
-  return inquiry.kind === "question"
-    ? checkReply(inquiry, given)
-    : checkDecision(inquiry, given, checkArguments);
+  return confirmation.kind === "question"
+    ? checkReply(confirmation, given)
+    : checkDecision(confirmation, given, checkArguments);
 }
 
-function reasonProblem({ kind }: Inquiry, { decision, reason }: InquiryAnswer): string | undefined {
+function reasonProblem({ kind }: Confirmation, { decision, reason }: PersonAnswer): string | undefined {
   if (decision !== "deny" || kind === "question") return "only the denial of a call can have a reason";
   return typeof reason === "string" && reason.length <= MAX_REASON_CHARS
     ? undefined
@@ -128,7 +128,7 @@ function reasonProblem({ kind }: Inquiry, { decision, reason }: InquiryAnswer): 
 }
 
 /** An answer to a question approves nothing. */
-function checkReply({ shown }: QuestionInquiry, given: InquiryAnswer): Checked {
+function checkReply({ shown }: ToolQuestion, given: PersonAnswer): Checked {
   const { decision, answer, arguments: edited, approval } = given;
   if (edited !== undefined || approval !== undefined) {
     return { problem: "an answer to a question has neither arguments nor an approval" };
@@ -145,8 +145,8 @@ function checkReply({ shown }: QuestionInquiry, given: InquiryAnswer): Checked {
 }
 
 async function checkDecision(
-  { shown }: CallInquiry,
-  given: InquiryAnswer,
+  { shown }: CallConfirmation,
+  given: PersonAnswer,
   checkArguments: CheckArguments | undefined,
 ): Promise<Checked> {
   const { decision } = given;

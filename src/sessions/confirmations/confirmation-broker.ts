@@ -1,6 +1,12 @@
 import { adopt, isThenable, type MaybePromise } from "../../base/promises.ts";
-import type { AnswerOutcome, InquiryAnswer } from "./answer.ts";
-import type { CallKey, ConfirmationRecord, Inquiry, NewConfirmation, Resolution } from "./confirmation.ts";
+import type { AnswerOutcome, PersonAnswer } from "./answer.ts";
+import type {
+  CallKey,
+  Confirmation,
+  ConfirmationRecord,
+  NewConfirmation,
+  Resolution,
+} from "./confirmation.ts";
 import type { AskOptions } from "./open-confirmations.ts";
 
 /** Asks people about calls. */
@@ -24,7 +30,7 @@ export interface Confirmer {
 /** Asks people for sessions. The answer that is written first decides, by any person and over any route. */
 export interface ConfirmationBroker extends Confirmer {
   /** Answers a confirmation. Rejects if the answer cannot be written, or its signal is aborted; the confirmation is open then. */
-  answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome>;
+  answer(id: string, given: PersonAnswer): Promise<AnswerOutcome>;
   /** Cancels the confirmations of an earlier process about a call that will not ask, for example since it has ended. */
   abandon(call: CallKey): Promise<void>;
   /** Cancels the confirmations of an earlier process about calls of a call's tool, which has ended. */
@@ -36,38 +42,38 @@ export interface ConfirmationBroker extends Confirmer {
    *
    * @param accepts Which confirmations. Default: all.
    */
-  open(accepts?: (inquiry: Inquiry) => boolean): readonly Inquiry[];
+  open(accepts?: (confirmation: Confirmation) => boolean): readonly Confirmation[];
   /** Adds a listener, after it was notified of the open confirmations. Returns a function that removes it. */
-  on(listener: InquiryListener): () => void;
+  on(listener: ConfirmationListener): () => void;
   /**
    * Opens the confirmations of an earlier process again.
    *
    * @param asksAgain Whether the tool that made a nested call continues, so that the call asks again. Default: none does.
    * @returns what people answered, and may not have been applied before the earlier process died.
    */
-  restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<readonly ConfirmationRecord[]>;
+  restore(asksAgain?: (confirmation: Confirmation) => boolean): Promise<readonly ConfirmationRecord[]>;
   /** Stops the timers. The confirmations stay open in the store. */
   close(): void;
 }
 
 /** What happens to confirmations. */
 export type ConfirmationEvent =
-  | { readonly type: "requested"; readonly inquiry: Inquiry }
-  | { readonly type: "resolved"; readonly inquiry: Inquiry; readonly resolution: Resolution };
+  | { readonly type: "requested"; readonly confirmation: Confirmation }
+  | { readonly type: "resolved"; readonly confirmation: Confirmation; readonly resolution: Resolution };
 
 /** Called for every event, also for confirmations that were open before. Errors are ignored. */
-export type InquiryListener = (event: ConfirmationEvent) => void;
+export type ConfirmationListener = (event: ConfirmationEvent) => void;
 
 /** Notifies listeners of what happens to confirmations. */
 export class ConfirmationListeners {
   /** Replaced, never changed: listeners can be added and removed while they are called. */
-  #listeners: readonly InquiryListener[] = [];
+  #listeners: readonly ConfirmationListener[] = [];
 
   /** Adds a listener, after it was notified of the open confirmations. Returns a function that removes it. */
-  add(listener: InquiryListener, open: Iterable<Inquiry>): () => void {
-    for (const inquiry of open) call(listener, { type: "requested", inquiry });
+  add(listener: ConfirmationListener, open: Iterable<Confirmation>): () => void {
+    for (const confirmation of open) call(listener, { type: "requested", confirmation });
     // Wrapped, so that the same function can listen twice.
-    const added: InquiryListener = (event) => listener(event);
+    const added: ConfirmationListener = (event) => listener(event);
     this.#listeners = [...this.#listeners, added];
     return () => {
       this.#listeners = this.#listeners.filter((other) => other !== added);
@@ -79,7 +85,7 @@ export class ConfirmationListeners {
   }
 }
 
-function call(listener: InquiryListener, event: ConfirmationEvent): void {
+function call(listener: ConfirmationListener, event: ConfirmationEvent): void {
   try {
     const answer: unknown = listener(Object.freeze(event));
     // An unhandled rejection would end the process.
@@ -115,7 +121,7 @@ export class CombinedBroker implements ConfirmationBroker {
     return this.#of(call).earlier(call);
   }
 
-  async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
+  async answer(id: string, given: PersonAnswer): Promise<AnswerOutcome> {
     const outcome = await this.#own.answer(id, given);
     return outcome.outcome === "unknown" ? this.#shared.answer(id, given) : outcome;
   }
@@ -132,18 +138,18 @@ export class CombinedBroker implements ConfirmationBroker {
     return (await this.#own.find(id)) ?? this.#shared.find(id);
   }
 
-  open(accepts?: (inquiry: Inquiry) => boolean): readonly Inquiry[] {
+  open(accepts?: (confirmation: Confirmation) => boolean): readonly Confirmation[] {
     return [...this.#own.open(accepts), ...this.#shared.open(accepts)].sort((a, b) => a.askedAt - b.askedAt);
   }
 
-  on(listener: InquiryListener): () => void {
+  on(listener: ConfirmationListener): () => void {
     const removals = [this.#own.on(listener), this.#shared.on(listener)];
     return () => {
       for (const remove of removals) remove();
     };
   }
 
-  async restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<readonly ConfirmationRecord[]> {
+  async restore(asksAgain?: (confirmation: Confirmation) => boolean): Promise<readonly ConfirmationRecord[]> {
     const own = await this.#own.restore(asksAgain);
     return [...own, ...(await this.#shared.restore(asksAgain))];
   }

@@ -7,7 +7,7 @@ import type { QuestionAnswer } from "../../tool/question.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 
 /** Confirmations, open and resolved: a part of a session store. */
-export interface InquiryTable {
+export interface ConfirmationTable {
   /**
    * Adds a confirmation of a known session, unless its id is known, or it is about a nested call that already has a confirmation
    * in force: the same question, open or answered, or any that a person denied.
@@ -15,20 +15,20 @@ export interface InquiryTable {
    * @returns the confirmation in force, with its resolution; `undefined` if a call above the nested one has ended: an answer
    *   would not count.
    */
-  addInquiry(inquiry: Inquiry): MaybePromise<ConfirmationRecord | undefined>;
+  addConfirmation(confirmation: Confirmation): MaybePromise<ConfirmationRecord | undefined>;
   /**
    * Resolves a confirmation. The first resolution that is written wins.
    *
    * @returns the resolution that won; `undefined` if the confirmation is unknown.
    */
-  resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined>;
+  resolveConfirmation(id: string, resolution: Resolution): MaybePromise<Resolution | undefined>;
   /** Returns a confirmation, open or resolved; `undefined` if it is unknown. */
-  inquiry(id: string): MaybePromise<ConfirmationRecord | undefined>;
+  confirmation(id: string): MaybePromise<ConfirmationRecord | undefined>;
   /**
    * Returns the open confirmations, and the resolved ones whose call has neither begun nor ended, in order. Of a nested call, whose
    * state is not known here, the resolved ones while the call of the message that it belongs to has begun, and not ended.
    */
-  pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]>;
+  pendingConfirmations(): MaybePromise<readonly ConfirmationRecord[]>;
 }
 
 /** The calls that an approval covers, and for how long. A person chooses it when answering a confirmation. */
@@ -56,23 +56,23 @@ export type CallChoice = "allow" | "deny" | "always";
 export type QuestionChoice = "answer" | "deny";
 
 /** Something that waits for a person: a call, a question of a tool, or a plan. Frozen. */
-export type Inquiry = CallInquiry | QuestionInquiry;
+export type Confirmation = CallConfirmation | ToolQuestion;
 
 /** A call, or a plan, that a person allows or denies. */
-export interface CallInquiry extends ConfirmationBase {
+export interface CallConfirmation extends ConfirmationBase {
   readonly kind: "call" | "plan";
   readonly shown: ShownCall;
   readonly choices: readonly CallChoice[];
 }
 
 /** A question of a tool whose call is running. The answer approves nothing. */
-export interface QuestionInquiry extends ConfirmationBase {
+export interface ToolQuestion extends ConfirmationBase {
   readonly kind: "question";
   readonly shown: ShownQuestion;
   readonly choices: readonly QuestionChoice[];
 }
 
-/** The members of every {@link Inquiry}. */
+/** The members of every {@link Confirmation}. */
 export interface ConfirmationBase {
   /** Unguessable. */
   readonly id: string;
@@ -92,13 +92,13 @@ export interface ConfirmationBase {
   readonly expiresAt: number;
 }
 
-/** An {@link Inquiry} without the members that the broker fills in. */
-export type NewConfirmation = Omit<CallInquiry, FilledIn> | Omit<QuestionInquiry, FilledIn>;
+/** An {@link Confirmation} without the members that the broker fills in. */
+export type NewConfirmation = Omit<CallConfirmation, FilledIn> | Omit<ToolQuestion, FilledIn>;
 
 type FilledIn = "id" | "askedAt" | "expiresAt";
 
 /** Identifies a call among those of all sessions. */
-export type CallKey = Pick<Inquiry, "sessionId" | "turnId" | "messageId" | "callId">;
+export type CallKey = Pick<Confirmation, "sessionId" | "turnId" | "messageId" | "callId">;
 
 /** What a person sees of a call. Names, arguments and changes are the text of a model or of a tool. */
 export interface ShownCall {
@@ -153,7 +153,7 @@ export interface Resolution {
 
 /** A confirmation, and how it ended. */
 export interface ConfirmationRecord {
-  readonly inquiry: Inquiry;
+  readonly confirmation: Confirmation;
   /** Absent as long as the confirmation is open. */
   readonly resolution?: Resolution;
 }
@@ -171,13 +171,13 @@ export function confirmationInForce(
 ): ConfirmationRecord | undefined {
   const { kind, callId, parent } = question;
   if (kind === "question" || parent === undefined || !callId.startsWith(`${parent}/`)) return undefined;
-  const about = records.filter(({ inquiry }) => inquiry.kind !== "question");
+  const about = records.filter(({ confirmation }) => confirmation.kind !== "question");
   const denied = about.find(({ resolution }) => resolution?.decision === "deny");
   return (
     denied ??
     about.findLast(
-      ({ inquiry, resolution }) =>
-        inquiry.digest === question.digest && (resolution === undefined || isByPerson(resolution)),
+      ({ confirmation, resolution }) =>
+        confirmation.digest === question.digest && (resolution === undefined || isByPerson(resolution)),
     )
   );
 }
@@ -188,11 +188,11 @@ function isByPerson({ decision }: Resolution): boolean {
 }
 
 /** Whether the tool of a call made the call that a confirmation is about, directly or not. */
-export function isBelow(inquiry: CallKey, { sessionId, turnId, messageId, callId }: CallKey): boolean {
+export function isBelow(confirmation: CallKey, { sessionId, turnId, messageId, callId }: CallKey): boolean {
   return (
-    inquiry.sessionId === sessionId &&
-    inquiry.turnId === turnId &&
-    inquiry.messageId === messageId &&
-    inquiry.callId.startsWith(`${callId}/`)
+    confirmation.sessionId === sessionId &&
+    confirmation.turnId === turnId &&
+    confirmation.messageId === messageId &&
+    confirmation.callId.startsWith(`${callId}/`)
   );
 }

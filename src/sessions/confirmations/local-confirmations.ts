@@ -5,23 +5,23 @@ import { newId } from "../ids.ts";
 import {
   type AnswerOutcome,
   checkAnswer,
-  type InquiryAnswer,
   isIn,
   outcomeOf,
+  type PersonAnswer,
   resolutionOf,
 } from "./answer.ts";
 import type {
   CallKey,
+  Confirmation,
   ConfirmationRecord,
-  Inquiry,
-  InquiryTable,
+  ConfirmationTable,
   NewConfirmation,
   Resolution,
 } from "./confirmation.ts";
 import {
   type ConfirmationBroker,
+  type ConfirmationListener,
   ConfirmationListeners,
-  type InquiryListener,
 } from "./confirmation-broker.ts";
 import {
   type AskOptions,
@@ -31,7 +31,7 @@ import {
   RestoredConfirmations,
 } from "./open-confirmations.ts";
 
-const ANSWER_NAMES: OptionNames<InquiryAnswer> = {
+const ANSWER_NAMES: OptionNames<PersonAnswer> = {
   decision: true,
   digest: true,
   by: true,
@@ -46,7 +46,7 @@ const ANSWER_NAMES: OptionNames<InquiryAnswer> = {
 
 /** The options of {@link LocalConfirmations}. */
 export interface LocalConfirmationsOptions extends Partial<ConfirmationBounds> {
-  readonly store: InquiryTable;
+  readonly store: ConfirmationTable;
   /** How long a confirmation waits for an answer, in ms: 1 to 2^31 - 1. Default: 5 minutes. */
   readonly timeoutMs?: number;
   /** Default: a new one. */
@@ -55,8 +55,8 @@ export interface LocalConfirmationsOptions extends Partial<ConfirmationBounds> {
 
 const NONE: readonly ConfirmationRecord[] = Object.freeze([]);
 
-function recordOf({ inquiry, resolution }: OpenConfirmation): ConfirmationRecord {
-  return resolution === undefined ? { inquiry } : { inquiry, resolution };
+function recordOf({ confirmation, resolution }: OpenConfirmation): ConfirmationRecord {
+  return resolution === undefined ? { confirmation } : { confirmation, resolution };
 }
 
 const DEFAULT_TIMEOUT_MS = 300_000;
@@ -67,14 +67,14 @@ const OTHER_DIGEST: AnswerOutcome = Object.freeze({ outcome: "other-digest" });
 /** Asks people from one process, over a store. The answer that the store writes first decides. */
 export class LocalConfirmations implements ConfirmationBroker {
   readonly timeoutMs: number;
-  readonly #store: InquiryTable;
+  readonly #store: ConfirmationTable;
   readonly #clock: SteadyClock;
   readonly #open = new Map<string, OpenConfirmation>();
   readonly #restored = new RestoredConfirmations<OpenConfirmation>();
   readonly #counts: ConfirmationCounts;
   readonly #listeners = new ConfirmationListeners();
   readonly #timer = new DeadlineTimer<OpenConfirmation>({
-    deadlineOf: ({ inquiry }) => performance.now() + inquiry.expiresAt - this.#clock.now(),
+    deadlineOf: ({ confirmation }) => performance.now() + confirmation.expiresAt - this.#clock.now(),
     expire: (entry) => {
       this.#timer.delete(entry);
       void this.#end(entry, "timeout");
@@ -95,11 +95,11 @@ export class LocalConfirmations implements ConfirmationBroker {
     clock,
   }: LocalConfirmationsOptions) {
     if (!(Number.isFinite(timeoutMs) && timeoutMs >= 1 && timeoutMs <= MAX_DELAY_MS)) {
-      throw new TypeError(`the timeout of inquiries must be 1 to ${MAX_DELAY_MS} ms, not ${timeoutMs}`);
+      throw new TypeError(`the timeout of confirmations must be 1 to ${MAX_DELAY_MS} ms, not ${timeoutMs}`);
     }
     for (const bound of [perPrincipal, total]) {
       if (!(Number.isSafeInteger(bound) && bound >= 1)) {
-        throw new TypeError(`a bound of open inquiries must be a whole number above 0, not ${bound}`);
+        throw new TypeError(`a bound of open confirmations must be a whole number above 0, not ${bound}`);
       }
     }
     this.#store = store;
@@ -116,21 +116,21 @@ export class LocalConfirmations implements ConfirmationBroker {
    * @returns those that were answered, also about calls that do not ask again.
    */
   async restore(
-    asksAgain: (inquiry: Inquiry) => boolean = () => false,
+    asksAgain: (confirmation: Confirmation) => boolean = () => false,
   ): Promise<readonly ConfirmationRecord[]> {
-    const pending = await this.#store.pendingInquiries();
-    for (const { inquiry, resolution } of pending) {
-      this.#clock.atLeast(resolution?.at ?? inquiry.askedAt);
-      const entry = new OpenConfirmation(inquiry, resolution);
-      const isLost = inquiry.parent !== undefined && !asksAgain(inquiry);
+    const pending = await this.#store.pendingConfirmations();
+    for (const { confirmation, resolution } of pending) {
+      this.#clock.atLeast(resolution?.at ?? confirmation.askedAt);
+      const entry = new OpenConfirmation(confirmation, resolution);
+      const isLost = confirmation.parent !== undefined && !asksAgain(confirmation);
       if (isLost && resolution !== undefined) continue;
       if (resolution !== undefined) {
         this.#restored.add(entry);
         continue;
       }
-      this.#counts.add(inquiry.principal);
+      this.#counts.add(confirmation.principal);
       this.#add(entry);
-      if (isLost || inquiry.kind === "question") await this.#end(entry, "cancelled");
+      if (isLost || confirmation.kind === "question") await this.#end(entry, "cancelled");
       else this.#restored.add(entry);
     }
     return pending.filter(({ resolution }) => resolution !== undefined);
@@ -152,7 +152,7 @@ export class LocalConfirmations implements ConfirmationBroker {
     const entry = earlier ?? (await this.#request(question, options));
     if (entry === undefined) return "nobody";
     if (entry === "ended") return { decision: "cancelled", at: this.#clock.now() };
-    options.onAsked?.(entry.inquiry);
+    options.onAsked?.(entry.confirmation);
     return entry.wait(options, () => void this.#end(entry, "cancelled"));
   }
 
@@ -165,27 +165,27 @@ export class LocalConfirmations implements ConfirmationBroker {
    * Answers a confirmation. Rejects if a member is unknown, the store fails or the answer's signal is aborted; the
    * confirmation is open then.
    */
-  async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
+  async answer(id: string, given: PersonAnswer): Promise<AnswerOutcome> {
     // A misspelt scope would be the widest.
     refuseUnknown(given, ANSWER_NAMES, "an answer");
     const entry = this.#open.get(id);
     if (entry === undefined) return this.#answerClosed(id, given);
-    const { inquiry } = entry;
-    if (!isIn(inquiry, given)) return UNKNOWN;
-    if (this.#isExpired(inquiry)) {
+    const { confirmation } = entry;
+    if (!isIn(confirmation, given)) return UNKNOWN;
+    if (this.#isExpired(confirmation)) {
       await this.#end(entry, "timeout");
       return this.#answerClosed(id, given);
     }
-    if (given.digest !== inquiry.digest) return OTHER_DIGEST;
+    if (given.digest !== confirmation.digest) return OTHER_DIGEST;
     const checked = await checkAnswer(entry, given);
     if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
     given.signal?.throwIfAborted();
-    if (this.#isExpired(inquiry)) await this.#end(entry, "timeout");
+    if (this.#isExpired(confirmation)) await this.#end(entry, "timeout");
     if (entry.resolution !== undefined) return this.#answerClosed(id, given);
     const mine = resolutionOf(checked.answer, this.#clock.now());
-    const winner = await this.#store.resolveInquiry(id, mine);
+    const winner = await this.#store.resolveConfirmation(id, mine);
     this.#settle(entry, winner ?? { decision: "cancelled", at: mine.at });
-    return winner === undefined ? UNKNOWN : outcomeOf(winner, checked.answer, inquiry.digest);
+    return winner === undefined ? UNKNOWN : outcomeOf(winner, checked.answer, confirmation.digest);
   }
 
   /** Cancels the confirmations of an earlier process about a call that will not ask, for example since it has ended. */
@@ -199,15 +199,15 @@ export class LocalConfirmations implements ConfirmationBroker {
   }
 
   /** Returns an open confirmation; `undefined` if it is not open. */
-  get(id: string): Inquiry | undefined {
-    const inquiry = this.#open.get(id)?.inquiry;
-    return inquiry === undefined || this.#isExpired(inquiry) ? undefined : inquiry;
+  get(id: string): Confirmation | undefined {
+    const confirmation = this.#open.get(id)?.confirmation;
+    return confirmation === undefined || this.#isExpired(confirmation) ? undefined : confirmation;
   }
 
   /** Returns a confirmation, open or resolved; `undefined` if it is unknown. */
   async find(id: string): Promise<ConfirmationRecord | undefined> {
-    const inquiry = this.get(id);
-    return inquiry === undefined ? this.#store.inquiry(id) : { inquiry };
+    const confirmation = this.get(id);
+    return confirmation === undefined ? this.#store.confirmation(id) : { confirmation };
   }
 
   /**
@@ -215,14 +215,14 @@ export class LocalConfirmations implements ConfirmationBroker {
    *
    * @param accepts Which confirmations. Default: all.
    */
-  open(accepts: (inquiry: Inquiry) => boolean = () => true): readonly Inquiry[] {
-    return Array.from(this.#open.values(), ({ inquiry }) => inquiry).filter(
-      (inquiry) => accepts(inquiry) && !this.#isExpired(inquiry),
+  open(accepts: (confirmation: Confirmation) => boolean = () => true): readonly Confirmation[] {
+    return Array.from(this.#open.values(), ({ confirmation }) => confirmation).filter(
+      (confirmation) => accepts(confirmation) && !this.#isExpired(confirmation),
     );
   }
 
   /** Adds a listener, after it was notified of the open confirmations. Returns a function that removes it. */
-  on(listener: InquiryListener): () => void {
+  on(listener: ConfirmationListener): () => void {
     return this.#listeners.add(listener, this.open());
   }
 
@@ -239,9 +239,9 @@ export class LocalConfirmations implements ConfirmationBroker {
     const entries = this.#restored.take(question);
     const last = entries.at(-1);
     const denied = entries.find(({ resolution }) => resolution?.decision === "deny");
-    const same = denied ?? (last?.inquiry.digest === question.digest ? last : undefined);
+    const same = denied ?? (last?.confirmation.digest === question.digest ? last : undefined);
     for (const entry of entries) if (entry !== same) await this.#end(entry, "cancelled");
-    if (same !== undefined && this.#isExpired(same.inquiry)) await this.#end(same, "timeout");
+    if (same !== undefined && this.#isExpired(same.confirmation)) await this.#end(same, "timeout");
     return same;
   }
 
@@ -257,7 +257,7 @@ export class LocalConfirmations implements ConfirmationBroker {
       this.#counts.add(question.principal);
     }
     const askedAt = this.#clock.now();
-    const inquiry = Object.freeze({
+    const confirmation = Object.freeze({
       ...question,
       id: newId(askedAt),
       askedAt,
@@ -265,26 +265,28 @@ export class LocalConfirmations implements ConfirmationBroker {
     });
     let added: ConfirmationRecord | undefined;
     try {
-      added = await this.#store.addInquiry(inquiry);
+      added = await this.#store.addConfirmation(confirmation);
     } finally {
-      if (added?.inquiry.id !== inquiry.id) this.#counts.delete(question.principal);
+      if (added?.confirmation.id !== confirmation.id) this.#counts.delete(question.principal);
     }
     if (added === undefined) return "ended";
-    if (added.inquiry.id !== inquiry.id)
-      return this.#open.get(added.inquiry.id) ?? new OpenConfirmation(added.inquiry, added.resolution);
-    const entry = new OpenConfirmation(inquiry);
+    if (added.confirmation.id !== confirmation.id)
+      return (
+        this.#open.get(added.confirmation.id) ?? new OpenConfirmation(added.confirmation, added.resolution)
+      );
+    const entry = new OpenConfirmation(confirmation);
     entry.checkArguments = checkArguments;
     this.#add(entry);
-    this.#listeners.emit({ type: "requested", inquiry });
+    this.#listeners.emit({ type: "requested", confirmation });
     return entry;
   }
 
   #add(entry: OpenConfirmation): void {
-    this.#open.set(entry.inquiry.id, entry);
+    this.#open.set(entry.confirmation.id, entry);
     this.#timer.add(entry);
   }
 
-  #isExpired({ expiresAt }: Inquiry): boolean {
+  #isExpired({ expiresAt }: Confirmation): boolean {
     return this.#clock.now() >= expiresAt;
   }
 
@@ -294,7 +296,7 @@ export class LocalConfirmations implements ConfirmationBroker {
     const end: Resolution = Object.freeze({ decision, at: this.#clock.now() });
     let winner: Resolution | undefined;
     try {
-      winner = await this.#store.resolveInquiry(entry.inquiry.id, end);
+      winner = await this.#store.resolveConfirmation(entry.confirmation.id, end);
     } catch {
       // The call does not run in any case: no later answer is accepted for a confirmation that is not open here.
     }
@@ -303,18 +305,18 @@ export class LocalConfirmations implements ConfirmationBroker {
 
   #settle(entry: OpenConfirmation, resolution: Resolution): void {
     if (!entry.settle(resolution)) return;
-    const { inquiry } = entry;
-    this.#open.delete(inquiry.id);
+    const { confirmation } = entry;
+    this.#open.delete(confirmation.id);
     this.#timer.delete(entry);
-    this.#counts.delete(inquiry.principal);
-    this.#listeners.emit({ type: "resolved", inquiry, resolution });
+    this.#counts.delete(confirmation.principal);
+    this.#listeners.emit({ type: "resolved", confirmation, resolution });
   }
 
-  async #answerClosed(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
-    const known = await this.#store.inquiry(id);
-    if (known === undefined || !isIn(known.inquiry, given)) return UNKNOWN;
+  async #answerClosed(id: string, given: PersonAnswer): Promise<AnswerOutcome> {
+    const known = await this.#store.confirmation(id);
+    if (known === undefined || !isIn(known.confirmation, given)) return UNKNOWN;
     // Without a resolution, the store failed to write a time-out or a cancellation.
     if (known.resolution === undefined) return GONE;
-    return outcomeOf(known.resolution, given, known.inquiry.digest);
+    return outcomeOf(known.resolution, given, known.confirmation.digest);
   }
 }

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { JsonValue } from "../../json/value.ts";
-import { type CallKey, type Inquiry, isBelow, type Resolution } from "./confirmation.ts";
+import { type CallKey, type Confirmation, isBelow, type Resolution } from "./confirmation.ts";
 
 /**
  * Checks arguments that a person wrote in place of those that were shown.
@@ -25,20 +25,20 @@ export interface AskOptions {
   /** Default: answers with other arguments are not accepted. */
   readonly checkArguments?: CheckArguments;
   /** Called with the confirmation before it is waited for, also with one of an earlier process. Default: not called. */
-  readonly onAsked?: (inquiry: Inquiry) => void;
+  readonly onAsked?: (confirmation: Confirmation) => void;
 }
 
 /** A confirmation that waits for an answer. One of an earlier process waits without a caller until its call is dispatched. */
 export class OpenConfirmation {
-  readonly inquiry: Inquiry;
+  readonly confirmation: Confirmation;
   /** How the confirmation ended, as soon as it has. */
   resolution: Resolution | undefined;
   checkArguments: CheckArguments | undefined;
   #resolve: ((resolution: Resolution) => void) | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor(inquiry: Inquiry, resolution?: Resolution) {
-    this.inquiry = inquiry;
+  constructor(confirmation: Confirmation, resolution?: Resolution) {
+    this.confirmation = confirmation;
     this.resolution = resolution;
   }
 
@@ -75,11 +75,11 @@ export class OpenConfirmation {
 const NONE: readonly never[] = Object.freeze([]);
 
 /** Confirmations of an earlier process whose calls have not been dispatched again, by their calls. */
-export class RestoredConfirmations<Entry extends { readonly inquiry: Inquiry }> {
+export class RestoredConfirmations<Entry extends { readonly confirmation: Confirmation }> {
   readonly #byCall = new Map<string, Entry[]>();
 
   add(entry: Entry): void {
-    const key = keyOf(entry.inquiry);
+    const key = keyOf(entry.confirmation);
     const known = this.#byCall.get(key);
     if (known === undefined) this.#byCall.set(key, [entry]);
     else known.push(entry);
@@ -101,8 +101,8 @@ export class RestoredConfirmations<Entry extends { readonly inquiry: Inquiry }> 
 
   /** Removes and returns the confirmations of the calls that the tool of a call made, directly or not. */
   takeBelow(call: CallKey): readonly Entry[] {
-    const taken = [...this.#byCall.values()].flat().filter(({ inquiry }) => isBelow(inquiry, call));
-    for (const { inquiry } of taken) this.#byCall.delete(keyOf(inquiry));
+    const taken = [...this.#byCall.values()].flat().filter(({ confirmation }) => isBelow(confirmation, call));
+    for (const { confirmation } of taken) this.#byCall.delete(keyOf(confirmation));
     return taken;
   }
 }

@@ -4,32 +4,32 @@ import { newId } from "../ids.ts";
 import {
   type AnswerOutcome,
   checkAnswer,
-  type InquiryAnswer,
   isIn,
   outcomeOf,
+  type PersonAnswer,
   resolutionOf,
 } from "./answer.ts";
 import {
-  type CallInquiry,
+  type CallConfirmation,
   type CallKey,
+  type Confirmation,
   type ConfirmationRecord,
+  type ConfirmationTable,
   confirmationInForce,
-  type Inquiry,
-  type InquiryTable,
   type NewConfirmation,
   type Resolution,
 } from "./confirmation.ts";
 import {
   type ConfirmationBroker,
+  type ConfirmationListener,
   ConfirmationListeners,
-  type InquiryListener,
 } from "./confirmation-broker.ts";
 import { type AskOptions, OpenConfirmation } from "./open-confirmations.ts";
 
 /** The listed members of a confirmation. The other members are in an object of their own. */
-export interface ListedInquiry
+export interface ListedConfirmation
   extends Pick<
-    Inquiry,
+    Confirmation,
     "id" | "sessionId" | "turnId" | "messageId" | "callId" | "digest" | "principal" | "expiresAt"
   > {}
 
@@ -43,7 +43,7 @@ export function listed({
   digest,
   principal,
   expiresAt,
-}: Inquiry): ListedInquiry {
+}: Confirmation): ListedConfirmation {
   return {
     id,
     sessionId,
@@ -59,9 +59,9 @@ export function listed({
 /** Lists the confirmations of all processes that are open. */
 export interface ListOfOpen {
   /** Returns `false` if too many confirmations are open. */
-  put(inquiry: ListedInquiry): MaybePromise<boolean>;
+  put(confirmation: ListedConfirmation): MaybePromise<boolean>;
   remove(ids: readonly string[]): MaybePromise<void>;
-  list(): MaybePromise<readonly ListedInquiry[]>;
+  list(): MaybePromise<readonly ListedConfirmation[]>;
 }
 
 /** How many confirmations may be open: of one principal, and in all. */
@@ -69,15 +69,16 @@ const PER_PRINCIPAL = 32;
 const TOTAL = 1_000;
 
 /** Whether too many confirmations are open for another one. */
-export function isFull(open: readonly ListedInquiry[], { principal }: ListedInquiry): boolean {
+export function isFull(open: readonly ListedConfirmation[], { principal }: ListedConfirmation): boolean {
   const ofPrincipal = open.filter((each) => each.principal === principal);
   return open.length >= TOTAL || ofPrincipal.length >= PER_PRINCIPAL;
 }
 
 /** Stores the confirmations of all processes. */
-export interface SharedInquiries extends Pick<InquiryTable, "addInquiry" | "resolveInquiry" | "inquiry"> {
+export interface SharedConfirmationStore
+  extends Pick<ConfirmationTable, "addConfirmation" | "resolveConfirmation" | "confirmation"> {
   /** Returns the confirmations about a call, in the order in which they were asked. */
-  inquiriesOf(call: CallKey): MaybePromise<readonly ConfirmationRecord[]>;
+  confirmationsOf(call: CallKey): MaybePromise<readonly ConfirmationRecord[]>;
   /**
    * Ends that people are asked about the calls of a call's tool, at a time in ms since the epoch: cancels what is open, and adds
    * nothing later. Returns the ids of what was asked.
@@ -87,14 +88,14 @@ export interface SharedInquiries extends Pick<InquiryTable, "addInquiry" | "reso
 
 /** The options of {@link SharedConfirmations}. */
 export interface SharedConfirmationsOptions {
-  readonly store: SharedInquiries;
+  readonly store: SharedConfirmationStore;
   readonly list: ListOfOpen;
   /** How long a confirmation waits for an answer, in ms. */
   readonly timeoutMs: number;
   /** The time as the store has it, in ms since the epoch: clocks of servers may be wrong. */
   readonly now: () => number;
   /** Returns why a call could not run with the arguments that a person wrote; `undefined` if it could. */
-  readonly checkArguments: (inquiry: CallInquiry, edited: JsonValue) => Promise<string | undefined>;
+  readonly checkArguments: (confirmation: CallConfirmation, edited: JsonValue) => Promise<string | undefined>;
 }
 
 /** How often the list is read, in ms: what other processes ask and answer is seen here that late. */
@@ -134,8 +135,8 @@ export class SharedConfirmations implements ConfirmationBroker {
     if (entry === undefined) return "nobody";
     if (entry === "ended") return { decision: "cancelled", at: Date.now() };
     if (signal?.aborted && staysOpen?.() !== true) await this.#end(entry, "cancelled");
-    onAsked?.(entry.inquiry);
-    const leftMs = Math.min(Math.max(entry.inquiry.expiresAt - this.#options.now(), 0), this.timeoutMs);
+    onAsked?.(entry.confirmation);
+    const leftMs = Math.min(Math.max(entry.confirmation.expiresAt - this.#options.now(), 0), this.timeoutMs);
     const timer = setTimeout(() => void this.#end(entry, "timeout"), leftMs);
     try {
       return await entry.wait(options, () => void this.#end(entry, "cancelled"));
@@ -144,29 +145,30 @@ export class SharedConfirmations implements ConfirmationBroker {
     }
   }
 
-  async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
+  async answer(id: string, given: PersonAnswer): Promise<AnswerOutcome> {
     const { store, checkArguments } = this.#options;
-    const known = await store.inquiry(id);
-    if (known === undefined || !isIn(known.inquiry, given)) return { outcome: "unknown" };
-    const { inquiry, resolution } = known;
-    if (resolution !== undefined) return outcomeOf(resolution, given, inquiry.digest);
-    if (this.#isExpired(inquiry)) return { outcome: "gone" };
-    if (given.digest !== inquiry.digest) return { outcome: "other-digest" };
-    const entry = new OpenConfirmation(inquiry);
-    if (inquiry.kind !== "question") entry.checkArguments = (edited) => checkArguments(inquiry, edited);
+    const known = await store.confirmation(id);
+    if (known === undefined || !isIn(known.confirmation, given)) return { outcome: "unknown" };
+    const { confirmation, resolution } = known;
+    if (resolution !== undefined) return outcomeOf(resolution, given, confirmation.digest);
+    if (this.#isExpired(confirmation)) return { outcome: "gone" };
+    if (given.digest !== confirmation.digest) return { outcome: "other-digest" };
+    const entry = new OpenConfirmation(confirmation);
+    if (confirmation.kind !== "question")
+      entry.checkArguments = (edited) => checkArguments(confirmation, edited);
     const checked = await checkAnswer(entry, given);
     if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
     given.signal?.throwIfAborted();
-    if (this.#isExpired(inquiry)) return { outcome: "gone" };
-    const winner = await store.resolveInquiry(id, resolutionOf(checked.answer, Date.now()));
+    if (this.#isExpired(confirmation)) return { outcome: "gone" };
+    const winner = await store.resolveConfirmation(id, resolutionOf(checked.answer, Date.now()));
     if (winner === undefined) return { outcome: "unknown" };
-    await this.#close(inquiry, winner);
-    return outcomeOf(winner, checked.answer, inquiry.digest);
+    await this.#close(confirmation, winner);
+    return outcomeOf(winner, checked.answer, confirmation.digest);
   }
 
   /** Reads what was asked about a call that a tool makes: other calls have begun with their answers. */
   async earlier(call: CallKey): Promise<readonly ConfirmationRecord[]> {
-    return this.#options.store.inquiriesOf(call);
+    return this.#options.store.confirmationsOf(call);
   }
 
   /** Nothing of an earlier process waits here: the store has it. */
@@ -179,27 +181,27 @@ export class SharedConfirmations implements ConfirmationBroker {
     const ids = await store.endAsking(call, end.at);
     await mapSome(ids, async (id) => {
       const entry = this.#open.get(id);
-      if (entry !== undefined) this.#settle(entry, (await store.inquiry(id))?.resolution ?? end);
+      if (entry !== undefined) this.#settle(entry, (await store.confirmation(id))?.resolution ?? end);
     });
     if (ids.length > 0) await list.remove(ids);
   }
 
   /** Cancels a confirmation that an earlier process has opened, and that its call does not need. */
-  async cancel(inquiry: Inquiry): Promise<void> {
-    await this.#end(this.#open.get(inquiry.id) ?? new OpenConfirmation(inquiry), "cancelled");
+  async cancel(confirmation: Confirmation): Promise<void> {
+    await this.#end(this.#open.get(confirmation.id) ?? new OpenConfirmation(confirmation), "cancelled");
   }
 
   find(id: string): Promise<ConfirmationRecord | undefined> {
-    return Promise.resolve(this.#options.store.inquiry(id));
+    return Promise.resolve(this.#options.store.confirmation(id));
   }
 
-  open(accepts: (inquiry: Inquiry) => boolean = () => true): readonly Inquiry[] {
-    return Array.from(this.#open.values(), ({ inquiry }) => inquiry)
-      .filter((inquiry) => accepts(inquiry) && !this.#isExpired(inquiry))
+  open(accepts: (confirmation: Confirmation) => boolean = () => true): readonly Confirmation[] {
+    return Array.from(this.#open.values(), ({ confirmation }) => confirmation)
+      .filter((confirmation) => accepts(confirmation) && !this.#isExpired(confirmation))
       .sort((one, other) => one.askedAt - other.askedAt);
   }
 
-  on(listener: InquiryListener): () => void {
+  on(listener: ConfirmationListener): () => void {
     return this.#listeners.add(listener, this.open());
   }
 
@@ -234,7 +236,7 @@ export class SharedConfirmations implements ConfirmationBroker {
     if (this.#open.size === 0) this.#timer.unref();
   }
 
-  #isExpired({ expiresAt }: Pick<Inquiry, "expiresAt">): boolean {
+  #isExpired({ expiresAt }: Pick<Confirmation, "expiresAt">): boolean {
     return this.#options.now() >= expiresAt;
   }
 
@@ -254,22 +256,22 @@ export class SharedConfirmations implements ConfirmationBroker {
     await mapSome(added, (each) => this.#take(each));
     await mapSome(before, async (id) => {
       const entry = this.#open.get(id);
-      if (entry === undefined || (ids.has(id) && !this.#isExpired(entry.inquiry))) return;
-      const known = await store.inquiry(id);
+      if (entry === undefined || (ids.has(id) && !this.#isExpired(entry.confirmation))) return;
+      const known = await store.confirmation(id);
       if (known?.resolution === undefined && ids.has(id)) await this.#end(entry, "timeout");
       else this.#settle(entry, known?.resolution ?? { decision: "cancelled", at: Date.now() });
     });
   }
 
   /** Shows a confirmation of another process; one that was answered meanwhile leaves the list. */
-  async #take({ id, expiresAt }: ListedInquiry): Promise<void> {
+  async #take({ id, expiresAt }: ListedConfirmation): Promise<void> {
     const { store, list } = this.#options;
-    const known = await store.inquiry(id);
+    const known = await store.confirmation(id);
     if (this.#open.has(id)) return;
     if (known === undefined) {
       // It is listed before it is written, and never was: it would count for ever.
       if (this.#isExpired({ expiresAt })) await list.remove([id]);
-    } else if (known.resolution === undefined) this.#add(new OpenConfirmation(known.inquiry));
+    } else if (known.resolution === undefined) this.#add(new OpenConfirmation(known.confirmation));
     else await list.remove([id]);
   }
 
@@ -284,8 +286,8 @@ export class SharedConfirmations implements ConfirmationBroker {
     return known && this.#entryOf(known);
   }
 
-  #entryOf({ inquiry, resolution }: ConfirmationRecord): OpenConfirmation {
-    const entry = this.#open.get(inquiry.id) ?? new OpenConfirmation(inquiry, resolution);
+  #entryOf({ confirmation, resolution }: ConfirmationRecord): OpenConfirmation {
+    const entry = this.#open.get(confirmation.id) ?? new OpenConfirmation(confirmation, resolution);
     if (resolution === undefined) this.#add(entry);
     return entry;
   }
@@ -296,24 +298,24 @@ export class SharedConfirmations implements ConfirmationBroker {
   ): Promise<OpenConfirmation | "ended" | undefined> {
     const { list, store } = this.#options;
     const askedAt = this.#options.now();
-    const inquiry: Inquiry = Object.freeze({
+    const confirmation: Confirmation = Object.freeze({
       ...question,
       id: newId(askedAt),
       askedAt,
       expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs),
     });
-    if (!(await list.put(listed(inquiry)))) return undefined;
-    const added = await store.addInquiry(inquiry);
-    if (added?.inquiry.id !== inquiry.id) await list.remove([inquiry.id]);
+    if (!(await list.put(listed(confirmation)))) return undefined;
+    const added = await store.addConfirmation(confirmation);
+    if (added?.confirmation.id !== confirmation.id) await list.remove([confirmation.id]);
     return added === undefined ? "ended" : this.#entryOf(added);
   }
 
   #add(entry: OpenConfirmation): void {
-    const { inquiry } = entry;
-    if (this.#open.has(inquiry.id)) return;
-    this.#open.set(inquiry.id, entry);
+    const { confirmation } = entry;
+    if (this.#open.has(confirmation.id)) return;
+    this.#open.set(confirmation.id, entry);
     this.#timer?.ref();
-    this.#listeners.emit({ type: "requested", inquiry });
+    this.#listeners.emit({ type: "requested", confirmation });
   }
 
   async #end(entry: OpenConfirmation, decision: "timeout" | "cancelled"): Promise<void> {
@@ -321,28 +323,28 @@ export class SharedConfirmations implements ConfirmationBroker {
     const end: Resolution = Object.freeze({ decision, at: Date.now() });
     let winner: Resolution | undefined;
     try {
-      winner = await this.#options.store.resolveInquiry(entry.inquiry.id, end);
-      await this.#options.list.remove([entry.inquiry.id]);
+      winner = await this.#options.store.resolveConfirmation(entry.confirmation.id, end);
+      await this.#options.list.remove([entry.confirmation.id]);
     } catch {
       // The call does not run in any case. What is still listed is resolved by its expiry.
     }
     this.#settle(entry, winner ?? end);
   }
 
-  async #close(inquiry: Inquiry, resolution: Resolution): Promise<void> {
-    const entry = this.#open.get(inquiry.id);
+  async #close(confirmation: Confirmation, resolution: Resolution): Promise<void> {
+    const entry = this.#open.get(confirmation.id);
     if (entry !== undefined) this.#settle(entry, resolution);
-    else this.#listeners.emit({ type: "resolved", inquiry, resolution });
+    else this.#listeners.emit({ type: "resolved", confirmation, resolution });
     try {
-      await this.#options.list.remove([inquiry.id]);
+      await this.#options.list.remove([confirmation.id]);
     } catch {
       // It leaves the list when the list is read next.
     }
   }
 
   #settle(entry: OpenConfirmation, resolution: Resolution): void {
-    this.#open.delete(entry.inquiry.id);
+    this.#open.delete(entry.confirmation.id);
     if (!entry.settle(resolution)) return;
-    this.#listeners.emit({ type: "resolved", inquiry: entry.inquiry, resolution });
+    this.#listeners.emit({ type: "resolved", confirmation: entry.confirmation, resolution });
   }
 }

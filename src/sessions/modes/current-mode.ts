@@ -35,16 +35,16 @@ export class CurrentMode {
    * Approves the plan. Resolves to `false` if the mode awaits none by then, or if the answer to this confirmation was applied
    * before: that answer does not approve a new plan that the mode awaits since then.
    */
-  approvePlan(inquiryId: string): Promise<boolean> {
+  approvePlan(confirmationId: string): Promise<boolean> {
     return this.#change((current) => {
-      if (current.isPlanApproved || inquiryId === this.#planInquiry) return current;
+      if (current.isPlanApproved || confirmationId === this.#planConfirmation) return current;
       return approvePlanIn(current);
-    }, inquiryId);
+    }, confirmationId);
   }
 
-  get #planInquiry(): string | undefined {
+  get #planConfirmation(): string | undefined {
     try {
-      return readStoredMode(this.#text).planInquiry;
+      return readStoredMode(this.#text).planConfirmation;
     } catch {
       // A later version may read it.
       return undefined;
@@ -74,13 +74,13 @@ export class CurrentMode {
   }
 
   /** Resolves to whether the mode is another one then. */
-  async #change(next: (current: ModeState) => ModeState, planInquiry?: string): Promise<boolean> {
+  async #change(next: (current: ModeState) => ModeState, planConfirmation?: string): Promise<boolean> {
     const before = this.#changing;
     const changing = (async () => {
       await before?.catch(() => undefined);
       const state = next(this.#state);
       if (state === this.#state) return false;
-      const text = writeStoredMode(state, planInquiry ?? this.#planInquiry);
+      const text = writeStoredMode(state, planConfirmation ?? this.#planConfirmation);
       await this.#store(text);
       this.#text = text;
       // The modes of the configuration may have been replaced meanwhile.

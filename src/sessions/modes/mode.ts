@@ -37,7 +37,7 @@ interface StoredMode {
   readonly mode: unknown;
   readonly isPlanApproved: boolean;
   /** The id of the last confirmation with which a plan was approved, perhaps in an earlier mode; `undefined` if none. */
-  readonly planInquiry: string | undefined;
+  readonly planConfirmation: string | undefined;
 }
 
 /**
@@ -46,27 +46,31 @@ interface StoredMode {
  */
 export function writeStoredMode(
   { mode, isPlanApproved }: Pick<ModeState, "mode" | "isPlanApproved">,
-  planInquiry?: string,
+  planConfirmation?: string,
 ): string {
-  if (typeof mode === "string" && !isPlanApproved && planInquiry === undefined) return mode;
-  const stored: { readonly mode: SessionMode; readonly plan?: "approved"; readonly planInquiry?: string } = {
+  if (typeof mode === "string" && !isPlanApproved && planConfirmation === undefined) return mode;
+  const stored: {
+    readonly mode: SessionMode;
+    readonly plan?: "approved";
+    readonly planConfirmation?: string;
+  } = {
     mode,
     ...(isPlanApproved && { plan: "approved" }),
-    ...(planInquiry !== undefined && { planInquiry }),
+    ...(planConfirmation !== undefined && { planConfirmation }),
   };
   return JSON.stringify(stored);
 }
 
 /** @throws {SyntaxError} if a text that looks like JSON is none. */
 export function readStoredMode(text: string): StoredMode {
-  if (!text.startsWith("{")) return { mode: text, isPlanApproved: false, planInquiry: undefined };
+  if (!text.startsWith("{")) return { mode: text, isPlanApproved: false, planConfirmation: undefined };
   const stored = JSON.parse(text) as Readonly<Record<string, unknown>>;
   // The second one is that of earlier versions.
-  const planInquiry = stored["planConfirmation"] ?? stored["planInquiry"];
+  const planConfirmation = stored["planConfirmation"] ?? stored["planInquiry"];
   return {
     mode: stored["mode"],
     isPlanApproved: stored["plan"] === "approved",
-    planInquiry: typeof planInquiry === "string" ? planInquiry : undefined,
+    planConfirmation: typeof planConfirmation === "string" ? planConfirmation : undefined,
   };
 }
 

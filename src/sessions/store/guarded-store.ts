@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
-import type { ConfirmationRecord, Inquiry, Resolution } from "../confirmations/confirmation.ts";
+import type { Confirmation, ConfirmationRecord, Resolution } from "../confirmations/confirmation.ts";
 import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import { LateEnds } from "./late-ends.ts";
@@ -152,22 +152,22 @@ export class GuardedStore implements SessionStore {
     return known instanceof Promise ? known.then(withEnds) : withEnds(known);
   }
 
-  addInquiry(inquiry: Inquiry): MaybePromise<ConfirmationRecord | undefined> {
-    return this.#typed(() => this.#store.addInquiry(inquiry));
+  addConfirmation(confirmation: Confirmation): MaybePromise<ConfirmationRecord | undefined> {
+    return this.#typed(() => this.#store.addConfirmation(confirmation));
   }
 
-  resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined> {
+  resolveConfirmation(id: string, resolution: Resolution): MaybePromise<Resolution | undefined> {
     // An answer must not be used up for a call that cannot begin.
     if (resolution.decision === "allow") this.#requireEnds();
-    return this.#typed(() => this.#store.resolveInquiry(id, resolution));
+    return this.#typed(() => this.#store.resolveConfirmation(id, resolution));
   }
 
-  inquiry(id: string): MaybePromise<ConfirmationRecord | undefined> {
-    return this.#typed(() => this.#store.inquiry(id));
+  confirmation(id: string): MaybePromise<ConfirmationRecord | undefined> {
+    return this.#typed(() => this.#store.confirmation(id));
   }
 
-  pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]> {
-    return this.#typed(() => this.#store.pendingInquiries());
+  pendingConfirmations(): MaybePromise<readonly ConfirmationRecord[]> {
+    return this.#typed(() => this.#store.pendingConfirmations());
   }
 
   addApproval(approval: Approval): MaybePromise<boolean> {

@@ -2,9 +2,9 @@ import { LruMap } from "../../base/lru-map.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import {
+  type Confirmation,
   type ConfirmationRecord,
   confirmationInForce,
-  type Inquiry,
   isBelow,
   type Resolution,
 } from "../confirmations/confirmation.ts";
@@ -62,7 +62,7 @@ interface Session {
 
 interface Turn {
   readonly messages: Map<string, Message>;
-  readonly inquiries: string[];
+  readonly confirmations: string[];
 }
 
 interface Message {
@@ -88,7 +88,7 @@ const CONFLICT: Claim = Object.freeze({ state: "conflict" });
 export class MemorySessionStore implements SessionStore {
   readonly ledger: LedgerTable = new MemoryLedgerTable();
   readonly #sessions = new Map<string, Session>();
-  readonly #inquiries = new Map<string, ConfirmationRecord>();
+  readonly #confirmations = new Map<string, ConfirmationRecord>();
   readonly #approvals = new Map<string, StoredApproval>();
   /** The sessions of removed approvals, by the ids of the approvals. */
   readonly #removedApprovals = new Map<string, string>();
@@ -159,7 +159,7 @@ export class MemorySessionStore implements SessionStore {
     const session = this.#sessions.get(sessionId);
     const turn = session?.turns.get(turnId);
     if (session === undefined || turn === undefined) return;
-    for (const id of turn.inquiries) this.#inquiries.delete(id);
+    for (const id of turn.confirmations) this.#confirmations.delete(id);
     session.turns.delete(turnId);
     if (turn.messages.size === 0) return;
     session.forgotten ??= new LruMap(MAX_FORGOTTEN_TURNS);
@@ -210,48 +210,48 @@ export class MemorySessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): ConfirmationRecord | undefined {
-    const { id, sessionId, turnId, messageId, callId, parent } = inquiry;
-    const known = this.#inquiries.get(id);
+  addConfirmation(confirmation: Confirmation): ConfirmationRecord | undefined {
+    const { id, sessionId, turnId, messageId, callId, parent } = confirmation;
+    const known = this.#confirmations.get(id);
     if (known !== undefined) return known;
-    const { inquiries } = this.#turn(sessionId, turnId);
-    const calls = parent === undefined ? undefined : this.#message(inquiry)?.calls.values();
-    if (calls?.some(({ identity, execution }) => execution !== undefined && isBelow(inquiry, identity)))
+    const { confirmations } = this.#turn(sessionId, turnId);
+    const calls = parent === undefined ? undefined : this.#message(confirmation)?.calls.values();
+    if (calls?.some(({ identity, execution }) => execution !== undefined && isBelow(confirmation, identity)))
       return undefined;
-    const records = inquiries
-      .map((each) => this.#inquiries.get(each))
-      .filter((each) => each?.inquiry.callId === callId && each.inquiry.messageId === messageId);
-    const standing = confirmationInForce(records as ConfirmationRecord[], inquiry);
+    const records = confirmations
+      .map((each) => this.#confirmations.get(each))
+      .filter((each) => each?.confirmation.callId === callId && each.confirmation.messageId === messageId);
+    const standing = confirmationInForce(records as ConfirmationRecord[], confirmation);
     if (standing !== undefined) return standing;
-    const record = { inquiry };
-    inquiries.push(id);
-    this.#inquiries.set(id, record);
+    const record = { confirmation };
+    confirmations.push(id);
+    this.#confirmations.set(id, record);
     return record;
   }
 
-  resolveInquiry(id: string, resolution: Resolution): Resolution | undefined {
-    const record = this.#inquiries.get(id);
+  resolveConfirmation(id: string, resolution: Resolution): Resolution | undefined {
+    const record = this.#confirmations.get(id);
     if (record === undefined || record.resolution !== undefined) return record?.resolution;
-    this.#inquiries.set(id, { inquiry: record.inquiry, resolution });
+    this.#confirmations.set(id, { confirmation: record.confirmation, resolution });
     return resolution;
   }
 
-  inquiry(id: string): ConfirmationRecord | undefined {
-    return this.#inquiries.get(id);
+  confirmation(id: string): ConfirmationRecord | undefined {
+    return this.#confirmations.get(id);
   }
 
-  pendingInquiries(): readonly ConfirmationRecord[] {
-    return Array.from(this.#inquiries.values()).filter(({ inquiry, resolution }) => {
+  pendingConfirmations(): readonly ConfirmationRecord[] {
+    return Array.from(this.#confirmations.values()).filter(({ confirmation, resolution }) => {
       if (resolution === undefined) return true;
-      const message = this.#message(inquiry);
-      if (inquiry.parent !== undefined) {
+      const message = this.#message(confirmation);
+      if (confirmation.parent !== undefined) {
         return message?.record.calls.some(({ id }) => {
           const caller = message.calls.get(id);
           const isUnderWay = caller?.isClaimed === true && caller.execution === undefined;
-          return isUnderWay && inquiry.callId.startsWith(`${id}/`);
+          return isUnderWay && confirmation.callId.startsWith(`${id}/`);
         });
       }
-      const call = message?.calls.get(inquiry.callId);
+      const call = message?.calls.get(confirmation.callId);
       return call === undefined || !(call.isClaimed || call.execution !== undefined);
     });
   }
@@ -295,7 +295,7 @@ export class MemorySessionStore implements SessionStore {
     const { turns } = this.#session(sessionId);
     let turn = turns.get(turnId);
     if (turn === undefined) {
-      turn = { messages: new Map(), inquiries: [] };
+      turn = { messages: new Map(), confirmations: [] };
       turns.set(turnId, turn);
     }
     return turn;
@@ -305,7 +305,7 @@ export class MemorySessionStore implements SessionStore {
     sessionId,
     turnId,
     messageId = "",
-  }: Pick<CallIdentity, "sessionId" | "turnId"> & Pick<Inquiry, "messageId">): Message | undefined {
+  }: Pick<CallIdentity, "sessionId" | "turnId"> & Pick<Confirmation, "messageId">): Message | undefined {
     return this.#sessions.get(sessionId)?.turns.get(turnId)?.messages.get(messageId);
   }
 

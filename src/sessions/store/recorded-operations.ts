@@ -3,9 +3,9 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Key } from "../../record/backend.ts";
 import { inOrder, type Operation, type Operations, type Transaction } from "../../record/operations.ts";
 import {
+  type Confirmation,
   type ConfirmationRecord,
   confirmationInForce,
-  type Inquiry,
   isBelow,
   type Resolution,
 } from "../confirmations/confirmation.ts";
@@ -103,7 +103,7 @@ export function* removeSession(transaction: Transaction, id: string): Operation<
     { below: ["removedOf", id] },
   );
   if (session === undefined) return;
-  for (const { value } of asked) removeInquiry(transaction, value as string);
+  for (const { value } of asked) removeConfirmation(transaction, value as string);
   for (const { value } of approvals) transaction.remove(["approval", value as string]);
   for (const { value } of removed) transaction.remove(["removed", value as string]);
   for (const table of TABLES_OF_SESSION) transaction.removeBelow([table, id]);
@@ -112,8 +112,8 @@ export function* removeSession(transaction: Transaction, id: string): Operation<
   transaction.remove(["sessionOf", (session.value as SessionRecord).principal?.id ?? "", id]);
 }
 
-function removeInquiry(transaction: Transaction, id: string): void {
-  transaction.remove(["inquiry", id]);
+function removeConfirmation(transaction: Transaction, id: string): void {
+  transaction.remove(["confirmation", id]);
   transaction.remove(["open", "all", id]);
 }
 
@@ -146,7 +146,7 @@ export function* removeTurn(transaction: Transaction, sessionId: string, turnId:
     { below: ["asked", sessionId, turnId] },
     { below: ["message", sessionId, turnId] },
   );
-  for (const { value } of asked) removeInquiry(transaction, value as string);
+  for (const { value } of asked) removeConfirmation(transaction, value as string);
   if (turn === undefined && asked.length === 0) return false;
   for (const table of TABLES_OF_TURN) transaction.removeBelow([table, sessionId, turnId]);
   transaction.remove(["turn", sessionId, turnId]);
@@ -199,15 +199,15 @@ export function* countWithin(
   return "counted";
 }
 
-/** Adds a confirmation, unless one is in force: see `InquiryTable`. */
-export function* addInquiry(
+/** Adds a confirmation, unless one is in force: see `ConfirmationTable`. */
+export function* addConfirmation(
   transaction: Transaction,
-  inquiry: Inquiry,
+  confirmation: Confirmation,
 ): Operation<ConfirmationRecord | undefined> {
-  const { id, sessionId, turnId, messageId = "", callId, parent } = inquiry;
+  const { id, sessionId, turnId, messageId = "", callId, parent } = confirmation;
   const about: Key = ["asked", sessionId, turnId, messageId, callId];
   const [[known] = [], [session] = [], asked = []] = yield* transaction.entries<unknown>(
-    { key: ["inquiry", id] },
+    { key: ["confirmation", id] },
     { key: ["session", sessionId] },
     { below: about },
   );
@@ -219,7 +219,8 @@ export function* addInquiry(
     });
     const isOver = states.some(
       ({ value }) =>
-        (value.isEnded || value.asksNobody) && isBelow(inquiry, { ...inquiry, callId: value.callId }),
+        (value.isEnded || value.asksNobody) &&
+        isBelow(confirmation, { ...confirmation, callId: value.callId }),
     );
     if (isOver) return undefined;
   }
@@ -228,31 +229,34 @@ export function* addInquiry(
     .map(({ value }) => value as string);
   const records: ConfirmationRecord[] = [];
   for (const each of ids) {
-    const record = yield* transaction.get<ConfirmationRecord>(["inquiry", each]);
+    const record = yield* transaction.get<ConfirmationRecord>(["confirmation", each]);
     if (record !== undefined) records.push(record);
   }
-  const standing = confirmationInForce(records, inquiry);
+  const standing = confirmationInForce(records, confirmation);
   if (standing !== undefined) return standing;
-  const record: ConfirmationRecord = { inquiry };
-  transaction.put(["inquiry", id], record);
+  const record: ConfirmationRecord = { confirmation };
+  transaction.put(["confirmation", id], record);
   transaction.put([...about, id] as unknown as Key, id);
   return record;
 }
 
-export function* resolveInquiry(
+export function* resolveConfirmation(
   transaction: Transaction,
   id: string,
   resolution: Resolution,
 ): Operation<Resolution | undefined> {
-  const known = yield* transaction.get<ConfirmationRecord>(["inquiry", id]);
+  const known = yield* transaction.get<ConfirmationRecord>(["confirmation", id]);
   if (known === undefined || known.resolution !== undefined) return known?.resolution;
-  transaction.put(["inquiry", id], { inquiry: known.inquiry, resolution } satisfies ConfirmationRecord);
+  transaction.put(["confirmation", id], {
+    confirmation: known.confirmation,
+    resolution,
+  } satisfies ConfirmationRecord);
   transaction.remove(["open", "all", id]);
   return resolution;
 }
 
-/** Whether a confirmation still waits although it is resolved: see `InquiryTable.pendingInquiries`. */
-export function isListedIfResolved({ callId, parent }: Inquiry, states: readonly CallState[]): boolean {
+/** Whether a confirmation still waits although it is resolved: see `ConfirmationTable.pendingConfirmations`. */
+export function isListedIfResolved({ callId, parent }: Confirmation, states: readonly CallState[]): boolean {
   if (parent === undefined) {
     const call = states.find((state) => state.callId === callId);
     return call?.isClaimed !== true && call?.isEnded !== true;

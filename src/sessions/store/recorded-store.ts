@@ -3,11 +3,11 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Backend, Entry, Key, Range } from "../../record/backend.ts";
 import { inOrder, type Operation, Operations, type Transaction, wait } from "../../record/operations.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
-import type { CallKey, ConfirmationRecord, Inquiry, Resolution } from "../confirmations/confirmation.ts";
+import type { CallKey, Confirmation, ConfirmationRecord, Resolution } from "../confirmations/confirmation.ts";
 import { SessionStoreError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import {
-  addInquiry,
+  addConfirmation,
   addMessage,
   addSession,
   type CallState,
@@ -19,7 +19,7 @@ import {
   RecordedLedgerTable,
   removeSession,
   removeTurn,
-  resolveInquiry,
+  resolveConfirmation,
   type UnfinishedMessage,
 } from "./recorded-operations.ts";
 import type {
@@ -201,34 +201,34 @@ export class RecordedSessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): MaybePromise<ConfirmationRecord | undefined> {
-    return this.operations.write((transaction) => addInquiry(transaction, inquiry));
+  addConfirmation(confirmation: Confirmation): MaybePromise<ConfirmationRecord | undefined> {
+    return this.operations.write((transaction) => addConfirmation(transaction, confirmation));
   }
 
-  resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined> {
-    return this.operations.write((transaction) => resolveInquiry(transaction, id, resolution));
+  resolveConfirmation(id: string, resolution: Resolution): MaybePromise<Resolution | undefined> {
+    return this.operations.write((transaction) => resolveConfirmation(transaction, id, resolution));
   }
 
-  inquiry(id: string): MaybePromise<ConfirmationRecord | undefined> {
-    return this.operations.read([{ key: ["inquiry", id] }], ([found] = []) => found?.value);
+  confirmation(id: string): MaybePromise<ConfirmationRecord | undefined> {
+    return this.operations.read([{ key: ["confirmation", id] }], ([found] = []) => found?.value);
   }
 
-  pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]> {
+  pendingConfirmations(): MaybePromise<readonly ConfirmationRecord[]> {
     const { backend } = this.operations;
     return this.operations.readMore(function* () {
       const [found = []] = (yield* wait(
-        backend.read([{ below: ["inquiry"] }]),
+        backend.read([{ below: ["confirmation"] }]),
       )) as Entry<ConfirmationRecord>[][];
-      const ranges = found.map(({ value: { inquiry } }): Range => {
-        const { sessionId, turnId, messageId = "" } = inquiry;
+      const ranges = found.map(({ value: { confirmation } }): Range => {
+        const { sessionId, turnId, messageId = "" } = confirmation;
         return { below: ["call", sessionId, turnId, messageId] };
       });
       const states = (yield* wait(backend.read(ranges))) as Entry<CallState>[][];
       const pending = found.filter(
-        ({ value: { inquiry, resolution } }, index) =>
+        ({ value: { confirmation, resolution } }, index) =>
           resolution === undefined ||
           isListedIfResolved(
-            inquiry,
+            confirmation,
             (states[index] ?? []).map(({ value }) => value),
           ),
       );
@@ -237,7 +237,7 @@ export class RecordedSessionStore implements SessionStore {
   }
 
   /** Returns the confirmations about a call, in the order in which they were asked. */
-  inquiriesOf({
+  confirmationsOf({
     sessionId,
     turnId,
     messageId = "",
@@ -249,7 +249,7 @@ export class RecordedSessionStore implements SessionStore {
         backend.read([{ below: ["asked", sessionId, turnId, messageId, callId] }]),
       );
       const ids = inOrder(asked) as readonly string[];
-      const found = yield* wait(backend.read(ids.map((id): Range => ({ key: ["inquiry", id] }))));
+      const found = yield* wait(backend.read(ids.map((id): Range => ({ key: ["confirmation", id] }))));
       return found.flatMap(([entry]) => (entry === undefined ? [] : [entry.value as ConfirmationRecord]));
     });
   }
@@ -274,10 +274,10 @@ export class RecordedSessionStore implements SessionStore {
       const below: string[] = [];
       for (const { value } of asked) {
         const id = value as string;
-        const record = yield* transaction.get<ConfirmationRecord>(["inquiry", id]);
-        if (record?.inquiry.callId.startsWith(`${callId}/`) !== true) continue;
+        const record = yield* transaction.get<ConfirmationRecord>(["confirmation", id]);
+        if (record?.confirmation.callId.startsWith(`${callId}/`) !== true) continue;
         below.push(id);
-        yield* resolveInquiry(transaction, id, { decision: "cancelled", at });
+        yield* resolveConfirmation(transaction, id, { decision: "cancelled", at });
       }
       return below;
     });

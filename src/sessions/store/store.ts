@@ -3,14 +3,14 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { ToolCall } from "../../engine/call.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { ApprovalTable } from "../approvals.ts";
-import type { InquiryTable } from "../confirmations/confirmation.ts";
+import type { ConfirmationTable } from "../confirmations/confirmation.ts";
 import type { CallIdentity } from "./call-identity.ts";
 
 /**
  * Stores what must survive a restart. A method that writes is atomic, and has written durably when it returns, or when its
  * promise resolves. If a method throws or rejects, nothing was written; sessions pass it on as a `SessionStoreError`.
  */
-export interface SessionStore extends SessionTable, CallTable, InquiryTable, ApprovalTable {
+export interface SessionStore extends SessionTable, CallTable, ConfirmationTable, ApprovalTable {
   /**
    * Stores calls for conditions on earlier calls. Default: these conditions are unclear if they look back beyond a restart.
    */

@@ -16,7 +16,7 @@ async function waiting(calls: readonly object[] = [CALL]) {
   const session = await alice.open();
   const { turnId } = await alice.dispatch(session, calls);
   const carol = new TestClient(server, "carol");
-  await carol.inquiries(calls.length);
+  await carol.confirmations(calls.length);
   const folder = await createFolder({ token: `${TOKENS.carol}\n` });
   const confirm = (stdin: string, options: TerminalOptions = {}): Promise<Outcome> =>
     sandgate(["confirm", `http://${server.address}`, "--token-file", join(folder, "token")], {
@@ -75,10 +75,10 @@ describe("sandgate confirm", () => {
     expect(stdout).toContain("answered: allow");
   });
 
-  test("leaves an inquiry open if the input ends before an answer", async () => {
+  test("leaves a confirmation open if the input ends before an answer", async () => {
     const { confirm, carol } = await waiting();
     expect(await confirm("what?\n")).toMatchObject({ code: 0, stdout: "" });
-    expect(await carol.inquiries()).toHaveLength(1);
+    expect(await carol.confirmations()).toHaveLength(1);
   });
 
   test("only lists without a terminal, and a hostile text cannot look like Sandgate's own words", async () => {
@@ -87,7 +87,7 @@ describe("sandgate confirm", () => {
     const { stdout } = await confirm("y\n", { isInteractive: false });
     expect(stdout.match(/^alice asks/gm)).toHaveLength(1);
     expect(stdout).not.toMatch(/[\u001b\u202e]/);
-    expect(await carol.inquiries()).toHaveLength(1);
+    expect(await carol.confirmations()).toHaveLength(1);
   });
 
   test("tells the person if another answer was first", async () => {
@@ -101,9 +101,9 @@ describe("sandgate confirm", () => {
       isInteractive: true,
     });
     for await (const asked of stderr) if (String(asked).includes("y: allow")) break;
-    const [inquiry] = await dave.inquiries();
-    if (inquiry === undefined) throw new Error("no inquiry");
-    await dave.answer(inquiry, { decision: "deny" });
+    const [confirmation] = await dave.confirmations();
+    if (confirmation === undefined) throw new Error("no confirmation");
+    await dave.answer(confirmation, { decision: "deny" });
     stdin.end("y\n");
     expect(await code).toBe(0);
     expect(String(stdout.read())).toContain("not counted: dave answered first: deny");

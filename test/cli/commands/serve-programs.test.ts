@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type ListedInquiry, TestClient } from "../../server/harness.ts";
+import { type ListedConfirmation, TestClient } from "../../server/harness.ts";
 import { createFolder, sandgate } from "../sandgate.ts";
 import { start } from "../serve.ts";
 
@@ -73,10 +73,10 @@ async function programsOf(person: TestClient): Promise<readonly Listed[]> {
  *
  * @param since It must have been suspended later, since it goes on after each answer. Default: at any time.
  */
-async function asked(person: TestClient, count: number, since = 0): Promise<readonly ListedInquiry[]> {
+async function asked(person: TestClient, count: number, since = 0): Promise<readonly ListedConfirmation[]> {
   for (;;) {
     const [program] = await programsOf(person);
-    const open = (await person.inquiries()) as readonly ListedInquiry[];
+    const open = (await person.confirmations()) as readonly ListedConfirmation[];
     if (open.length === count && program !== undefined && program.suspendedAt > since) return open;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -102,7 +102,7 @@ test("a program goes on once after its server was killed, when the person answer
   const second = await start(folder);
   expect(await asked(annOf(second), 2)).toEqual(before);
   const [{ suspendedAt } = { suspendedAt: 0 }] = await programsOf(annOf(second));
-  await annOf(second).answer(before[0] as ListedInquiry, { decision: "allow" });
+  await annOf(second).answer(before[0] as ListedConfirmation, { decision: "allow" });
   // Killed again between the answers: the call that has its result keeps it.
   await asked(annOf(second), 1, suspendedAt);
   second.child.kill("SIGKILL");
@@ -110,7 +110,7 @@ test("a program goes on once after its server was killed, when the person answer
 
   const third = await start(folder);
   const [last] = await asked(annOf(third), 1);
-  await annOf(third).answer(last as ListedInquiry, { decision: "allow" });
+  await annOf(third).answer(last as ListedConfirmation, { decision: "allow" });
   expect(await agentOf(third).executions(session, turnId)).toMatchObject([
     { success: true, output: [20, 1, 1] },
   ]);
@@ -133,7 +133,7 @@ test("a server closes the store of its programs when it ends, and what waits goe
   expect(existsSync(join(folder, "programs.db-wal"))).toBe(false);
   const second = await start(folder);
   expect(await asked(annOf(second), 2)).toEqual(before);
-  for (const inquiry of before) await annOf(second).answer(inquiry, { decision: "allow" });
+  for (const confirmation of before) await annOf(second).answer(confirmation, { decision: "allow" });
   expect(await agentOf(second).executions(session, turnId)).toMatchObject([{ output: [20, 1, 1] }]);
 }, 60_000);
 

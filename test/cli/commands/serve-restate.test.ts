@@ -132,13 +132,13 @@ describe("sandgate serve on Restate", () => {
       expect(body.messages?.[0]?.executions[0]).toMatchObject({ success: true, output: "first" });
     }, 20_000);
     one.child.kill("SIGKILL");
-    let inquiry: NonNullable<Body["confirmations"]>[number] | undefined;
+    let confirmation: NonNullable<Body["confirmations"]>[number] | undefined;
     await vi.waitFor(async () => {
       const { body } = await request(`${two.url}/v1/confirmations`, "GET", undefined, APPROVER);
-      inquiry = body.confirmations?.[0];
-      expect(inquiry).toBeDefined();
+      confirmation = body.confirmations?.[0];
+      expect(confirmation).toBeDefined();
     }, 20_000);
-    const { requestId = "", digest = "" } = inquiry ?? {};
+    const { requestId = "", digest = "" } = confirmation ?? {};
     const answer = `${two.url}/v1/sessions/${session.id}/turns/u/confirmations/${requestId}`;
     expect(await request(answer, "POST", { decision: "allow", digest }, APPROVER)).toMatchObject({
       status: 200,

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { PassThrough, Readable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { run } from "../../../src/cli/run.ts";
-import { type ListedInquiry, refusalOf, TestClient } from "../../server/harness.ts";
+import { type ListedConfirmation, refusalOf, TestClient } from "../../server/harness.ts";
 import { createFolder, sandgate } from "../sandgate.ts";
 
 const TOOLS = `
@@ -95,11 +95,11 @@ describe("sandgate serve with sessions", () => {
       { id: "c1", name: "write_note", arguments: { text: "hi" } },
     ]);
     const token = { token: "the-token-of-ann-the-person" };
-    const [asked] = (await new TestClient(before, token).inquiries()) as readonly [ListedInquiry];
+    const [asked] = (await new TestClient(before, token).confirmations()) as readonly [ListedConfirmation];
     expect(await before.end()).toBe(0);
     const after = await serve(folder);
     const ann = new TestClient(after, token);
-    expect(await ann.inquiries()).toEqual([asked]);
+    expect(await ann.confirmations()).toEqual([asked]);
     expect((await ann.answer(asked, { decision: "allow" })).status).toBe(200);
     const restarted = new TestClient(after, { token: "the-token-of-the-agent" });
     expect(await restarted.executions(session, turnId)).toMatchObject([{ success: true }]);
@@ -123,13 +123,13 @@ describe("sandgate serve with sessions", () => {
     await agent.dispatch(sessionId, [{ id: "c1", name: "write_note", arguments: { text: "hi" } }]);
     await vi.waitUntil(() => existsSync(written), { timeout: 20_000 });
     const told = JSON.parse(readFileSync(written, "utf8"));
-    const inquiry = {
+    const confirmation = {
       requestId: expect.any(String),
       sessionId,
       toolName: "write_note",
       sideEffects: "write",
     };
-    expect(told).toEqual({ inquiries: [inquiry] });
+    expect(told).toEqual({ confirmations: [confirmation] });
   });
 
   test("writes results for a provider within the budget of the config", async () => {
@@ -279,8 +279,8 @@ describe("sandgate serve with sessions", () => {
     ) as [TestClient, TestClient];
     const id = await agent.open();
     await agent.dispatch(id, [{ id: "c", name: "write_note", arguments: { text: "A" } }]);
-    const [inquiry] = (await ann.inquiries()) as [ListedInquiry];
-    await ann.answer(inquiry, { decision: "deny" });
+    const [confirmation] = (await ann.confirmations()) as [ListedConfirmation];
+    await ann.answer(confirmation, { decision: "deny" });
     await vi.waitFor(async () => {
       expect(await ann.json("GET", "/v1/journal/calls")).toMatchObject({
         calls: [{ callId: "c", toolName: "write_note", sessionId: id, state: "denied" }],

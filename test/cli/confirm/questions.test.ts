@@ -99,7 +99,7 @@ test("sandgate confirm shows the questions of tools, and the tool gets the answe
   const [alice, carol] = [new TestClient(server, "alice"), new TestClient(server, "carol")];
   const session = await alice.open();
   const { turnId } = await alice.dispatch(session, [CALL]);
-  await carol.inquiries();
+  await carol.confirmations();
   const folder = await createFolder({ token: `${TOKENS.carol}\n` });
   const confirm = (options: TerminalOptions): Promise<Outcome> =>
     sandgate(["confirm", `http://${server.address}`, "--token-file", join(folder, "token")], options);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createFolder, type Outcome, sandgate } from "../sandgate.ts";
 
-const INQUIRY = {
+const CONFIRMATION = {
   requestId: "r",
   sessionId: "s",
   turnId: "t",
@@ -21,15 +21,15 @@ const INQUIRY = {
   choices: ["allow"],
   expiresAt: 1,
 };
-const LIST = JSON.stringify({ confirmations: [INQUIRY] });
+const LIST = JSON.stringify({ confirmations: [CONFIRMATION] });
 
-/** Lists the inquiries of a server that responds as it likes: to the list, and to one inquiry. */
+/** Lists the confirmations of a server that responds as it likes: to the list, and to one confirmation. */
 async function listing(
   list: string | ((response: ServerResponse) => void),
-  inquiry: object = INQUIRY,
+  confirmation: object = CONFIRMATION,
 ): Promise<Outcome> {
   const server = createServer(({ url }, response) => {
-    if (url !== "/v1/confirmations") response.end(JSON.stringify(inquiry));
+    if (url !== "/v1/confirmations") response.end(JSON.stringify(confirmation));
     else if (typeof list === "string") response.end(list);
     else list(response);
   });
@@ -109,7 +109,7 @@ test.each([
   ["no arguments", { arguments: 7 }],
   ["no grant", { grant: null }],
   ["no time at which it expires", { expiresAt: "soon" }],
-])("an inquiry with %s is not shown to a person", async (_, members) => {
-  const { code, stderr } = await listing(LIST, { ...INQUIRY, ...members });
+])("a confirmation with %s is not shown to a person", async (_, members) => {
+  const { code, stderr } = await listing(LIST, { ...CONFIRMATION, ...members });
   expect([code, stderr]).toEqual([2, expect.stringMatching(/not one of a Sandgate server/)]);
 });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { PostgresBackend } from "../../../src/record/postgres-backend.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { hostTool } from "../../engine/helpers.ts";
 import { NO_POSTGRES, type PostgresServer, startPostgres } from "../../record/postgres-server.ts";
@@ -148,16 +148,16 @@ describe.skipIf(NO_POSTGRES !== undefined)(
 
     test("leaves a question to the other one, which asks nobody again, and cannot begin the call any more", async () => {
       const { session, results } = await dispatch("asks");
-      const questions = (server: Sessions): readonly Inquiry[] =>
-        server.openInquiries().filter(({ sessionId }) => sessionId === session.id);
+      const questions = (server: Sessions): readonly Confirmation[] =>
+        server.openConfirmations().filter(({ sessionId }) => sessionId === session.id);
       await vi.waitFor(() => expect(questions(two)).toHaveLength(1), 20_000);
-      const [inquiry] = questions(two);
+      const [confirmation] = questions(two);
       relay.cut();
       // Longer than the lease: the other server has the call.
       await new Promise((resolve) => setTimeout(resolve, 4 * LEASE_MS));
-      expect(questions(two)).toEqual([inquiry]);
+      expect(questions(two)).toEqual([confirmation]);
       relay.isCut = false;
-      const { id = "", digest = "" } = inquiry ?? {};
+      const { id = "", digest = "" } = confirmation ?? {};
       expect((await two.answer(id, { decision: "allow", digest, by: "ann" })).outcome).toBe("resolved");
       expect((await results)[0]).toMatchObject({ success: true, output: "two", confirmation: { by: "ann" } });
       expect(effects).toEqual(["two asks"]);

@@ -41,7 +41,7 @@ export interface SceneOptions {
   readonly record?: (journal: Journal) => Promise<void>;
   /** Keeps programs while they wait. Default: they wait in memory. */
   readonly suspensions?: CallSuspensions;
-  /** Who is told of inquiries. */
+  /** Who is told of confirmations. */
   readonly notify?: Notify;
   /** The credentials of further clients. */
   readonly clients?: readonly Credential[];
@@ -168,9 +168,9 @@ export class Scene {
   /** Makes a call that a person is asked about, and waits until they are. */
   async ask(name: string, args: object = {}): Promise<{ session: string; turn: string }> {
     const carol = this.client("carol");
-    const before = (await carol.inquiries(0)).length;
+    const before = (await carol.confirmations(0)).length;
     const begun = await this.begin(name, args);
-    await carol.inquiries(before + 1);
+    await carol.confirmations(before + 1);
     return begun;
   }
 

@@ -32,9 +32,9 @@ async function scrape(): Promise<ReadonlyMap<string, Queried>> {
   const session = await alice.open();
   const calls = ["read_note", "write_note", "missing"].map((name) => ({ id: name, name, arguments: {} }));
   const { turnId } = await alice.dispatch(session, calls);
-  const [inquiry] = await carol.inquiries(1);
-  if (inquiry === undefined) throw new Error("nothing was asked");
-  await carol.answer(inquiry, { decision: "deny" });
+  const [confirmation] = await carol.confirmations(1);
+  if (confirmation === undefined) throw new Error("nothing was asked");
+  await carol.answer(confirmation, { decision: "deny" });
   await alice.executions(session, turnId);
   const { text } = await new TestClient(server, "erin").send("GET", "/metrics");
   const types = new Map(

@@ -73,8 +73,8 @@ test("docs/operations.md lists the metrics of a server of sessions with a journa
   expect(metrics).toContain(
     'sandgate_calls_total{tool="read_note",sandbox="host",caller="heidi",outcome="ok"} 1\n',
   );
-  expect(metrics).toContain("sandgate_inquiries_open 1\n");
-  expect(metrics).toMatch(/^sandgate_inquiry_oldest_age_seconds [0-9.e-]+$/m);
+  expect(metrics).toContain("sandgate_confirmations_open 1\n");
+  expect(metrics).toMatch(/^sandgate_confirmation_oldest_age_seconds [0-9.e-]+$/m);
   expect(metrics).toContain("sandgate_paused 1\n");
   expect(metrics).toContain("sandgate_journal_healthy 1\n");
   // A record may not be on the disk yet.

@@ -90,7 +90,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** Answers the inquiry that is open, as a person does on a terminal. */
+/** Answers the confirmation that is open, as a person does on a terminal. */
 async function answer(): Promise<number> {
   const headers = { authorization: `Bearer ${ANN}`, "content-type": "application/json" };
   const list = await fetch(`${second}/v1/confirmations`, { headers });

@@ -77,7 +77,7 @@ describe.each(PEERS)("a call that needs a confirmation, of a client of %s", (pee
     const client = await connect(server, peer);
     const told: unknown[] = [];
     const call = client.callTool(WRITE, { onprogress: (progress) => told.push(progress) });
-    await expect.poll(() => server.sessions.openInquiries().length).toBe(1);
+    await expect.poll(() => server.sessions.openConfirmations().length).toBe(1);
     await expect
       .poll(() => told)
       .toMatchObject([{ message: `Waiting for a person to confirm the call at ${approvalUrl}` }]);
@@ -85,9 +85,9 @@ describe.each(PEERS)("a call that needs a confirmation, of a client of %s", (pee
     const headers = { authorization: `Bearer ${TOKENS.carol}`, "content-type": "application/json" };
     const listed = (await (await fetch(confirmations, { headers })).json()) as JsonObject;
     expect(listed["confirmations"]).toHaveLength(1);
-    const [inquiry] = server.sessions.openInquiries();
-    if (inquiry === undefined) throw new Error("there is no inquiry");
-    const { id, digest, sessionId, turnId } = inquiry;
+    const [confirmation] = server.sessions.openConfirmations();
+    if (confirmation === undefined) throw new Error("there is no confirmation");
+    const { id, digest, sessionId, turnId } = confirmation;
     const url = `http://${server.address}/v1/sessions/${sessionId}/turns/${turnId}/confirmations/${id}`;
     const body = JSON.stringify({ decision: "allow", digest });
     expect((await fetch(url, { method: "POST", headers, body })).status).toBe(200);

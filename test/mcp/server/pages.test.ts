@@ -48,10 +48,10 @@ async function connect(
 
 /** What an approver does, at the address. */
 async function answer(server: Server, decision: "allow" | "deny"): Promise<void> {
-  await expect.poll(() => server.sessions.openInquiries().length).toBe(1);
-  const [inquiry] = server.sessions.openInquiries();
-  if (inquiry === undefined) throw new Error("there is no inquiry");
-  const { id, digest } = inquiry;
+  await expect.poll(() => server.sessions.openConfirmations().length).toBe(1);
+  const [confirmation] = server.sessions.openConfirmations();
+  if (confirmation === undefined) throw new Error("there is no confirmation");
+  const { id, digest } = confirmation;
   await server.sessions.answer(id, { decision, digest, by: "carol" });
 }
 

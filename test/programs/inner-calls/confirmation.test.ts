@@ -9,7 +9,7 @@ const CODE = `return tools.pay({ to: "x" }).catch(({ code, message }) => [code, 
 describe("A person who is asked about a call of a program", () => {
   test("sees that call, not the program, and it runs once after the answer", async () => {
     const paid: unknown[] = [];
-    const { sessions, nextInquiry } = await programSessions([
+    const { sessions, nextConfirmation } = await programSessions([
       tool("pay", "write", (input) => {
         paid.push(input);
         return "paid";
@@ -17,10 +17,10 @@ describe("A person who is asked about a call of a program", () => {
     ]);
     const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
     const running = session.turn().dispatch(programCall(CODE));
-    const inquiry = await nextInquiry();
-    expect(inquiry).toMatchObject({ callId: "p/1", parent: "p", shown: { toolName: "pay" } });
+    const confirmation = await nextConfirmation();
+    expect(confirmation).toMatchObject({ callId: "p/1", parent: "p", shown: { toolName: "pay" } });
     expect(paid).toEqual([]);
-    await sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await sessions.answer(confirmation.id, answerTo(confirmation, "allow"));
     const execution = await running;
     expect(execution?.output).toBe("paid");
     expect(paid).toEqual([{ to: "x" }]);
@@ -31,35 +31,39 @@ describe("A person who is asked about a call of a program", () => {
 
   test("can deny it, which the program learns as an error", async () => {
     const paid: unknown[] = [];
-    const { sessions, nextInquiry } = await programSessions([tool("pay", "write", () => paid.push("x"))]);
+    const { sessions, nextConfirmation } = await programSessions([
+      tool("pay", "write", () => paid.push("x")),
+    ]);
     const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
     const running = session.turn().dispatch(programCall(CODE));
-    const inquiry = await nextInquiry();
-    await sessions.answer(inquiry.id, answerTo(inquiry, "deny"));
+    const confirmation = await nextConfirmation();
+    await sessions.answer(confirmation.id, answerTo(confirmation, "deny"));
     expect((await running)?.output).toEqual(["user_denied", "User denied this operation."]);
     expect(paid).toEqual([]);
   });
 
   test("can approve its tool for the session, so that later programs are not asked about it", async () => {
-    const { sessions, nextInquiry } = await programSessions([tool("pay", "write", () => "paid")]);
+    const { sessions, nextConfirmation } = await programSessions([tool("pay", "write", () => "paid")]);
     const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
     const running = session.turn().dispatch(programCall(CODE));
-    const inquiry = await nextInquiry();
-    await sessions.answer(inquiry.id, answerTo(inquiry, "always"));
+    const confirmation = await nextConfirmation();
+    await sessions.answer(confirmation.id, answerTo(confirmation, "always"));
     expect((await running)?.output).toBe("paid");
     const again = await session.turn().dispatch({ ...programCall(CODE), id: "q" });
     expect(again?.output).toBe("paid");
-    expect(sessions.openInquiries()).toEqual([]);
+    expect(sessions.openConfirmations()).toEqual([]);
   });
 
   test("is not asked about a call whose program was cancelled", async () => {
-    const { sessions, nextInquiry } = await programSessions([tool("pay", "write", () => "paid")]);
+    const { sessions, nextConfirmation } = await programSessions([tool("pay", "write", () => "paid")]);
     const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
     const running = session.turn().dispatch(programCall(CODE));
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     await session.cancel();
     expect((await running)?.error?.code).toBe("cancelled");
-    expect(sessions.openInquiries()).toEqual([]);
-    expect(await sessions.answer(inquiry.id, answerTo(inquiry, "allow"))).toEqual({ outcome: "gone" });
+    expect(sessions.openConfirmations()).toEqual([]);
+    expect(await sessions.answer(confirmation.id, answerTo(confirmation, "allow"))).toEqual({
+      outcome: "gone",
+    });
   });
 });

@@ -130,7 +130,7 @@ describe("What no process goes on with is removed when sessions are opened", () 
     const quick = { ...slow.tool, host: () => 8 } as unknown as Tool;
     const second = await lives.begin({ tools: [...tools, quick] });
     const again = await second.waits(2, 2);
-    for (const inquiry of again) await second.answer(inquiry);
+    for (const confirmation of again) await second.answer(confirmation);
     expect((await second.result()).output).toBe("7,8,7");
     expect(await lives.programStore.list()).toEqual([]);
   });

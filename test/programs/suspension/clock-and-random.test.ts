@@ -55,8 +55,8 @@ async function inLives(policy: RulePolicy, calls: number): Promise<Result> {
   for (let left = calls; left > 0; left--) {
     await life.waits(1);
     life = await lives.begin({ policy });
-    const [inquiry] = await life.waits(1);
-    await life.answer(inquiry as never);
+    const [confirmation] = await life.waits(1);
+    await life.answer(confirmation as never);
     if (left > 1) await life.suspended();
   }
   return (await life.result()).output as unknown as Result;

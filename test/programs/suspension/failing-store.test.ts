@@ -60,8 +60,8 @@ describe("If its store fails, a suspended program", () => {
     "take",
   ] as const)("goes on if it fails three times only (%s)", async (method) => {
     const life = await nextLife(method, 3);
-    const [inquiry] = await life.waits(1);
-    if (inquiry !== undefined) await life.answer(inquiry);
+    const [confirmation] = await life.waits(1);
+    if (confirmation !== undefined) await life.answer(confirmation);
     expect((await life.result()).output).toBe(7);
   });
 
@@ -79,8 +79,8 @@ describe("If its store fails, a suspended program", () => {
 
   test("does not go on after an answer, and the model does not read why", async () => {
     const life = await nextLife("take");
-    const [inquiry] = await life.waits(1);
-    if (inquiry !== undefined) await life.answer(inquiry);
+    const [confirmation] = await life.waits(1);
+    if (confirmation !== undefined) await life.answer(confirmation);
     const { error } = await life.result();
     expect(error?.message).toBe("The suspended call cannot go on: the store of programs failed");
   });

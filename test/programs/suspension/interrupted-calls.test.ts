@@ -78,8 +78,8 @@ describe("A call that a program made before its process was lost", () => {
     while (calls.length < 3) await new Promise(setImmediate);
     runs = () => 8;
     const second = await lives.begin();
-    const [inquiry] = await second.waits(1);
-    if (inquiry !== undefined) await second.answer(inquiry);
+    const [confirmation] = await second.waits(1);
+    if (confirmation !== undefined) await second.answer(confirmation);
     const unknown = "Tool 'slow_write' was interrupted; whether it took effect is not known";
     expect((await second.result()).output).toEqual([7, unknown, 8, 8]);
     expect(calls.filter((each) => each.startsWith("slow_write"))).toHaveLength(1);
@@ -119,8 +119,8 @@ describe("A call that a program made before its process was lost", () => {
     while (keys.length < 3) await new Promise(setImmediate);
     ends.now = true;
     const second = await lives.begin();
-    const [inquiry] = await second.waits(1);
-    if (inquiry !== undefined) await second.answer(inquiry);
+    const [confirmation] = await second.waits(1);
+    if (confirmation !== undefined) await second.answer(confirmation);
     const unknown = "Tool 'slow_write' was interrupted; whether it took effect is not known";
     expect((await second.result()).output).toEqual([7, unknown, 8, 8]);
     const again = keys.filter((key) => String(key).startsWith("slow_again"));
@@ -143,8 +143,8 @@ describe("A call that a program made before its process was lost", () => {
     // The program goes on when they have ended, and is written again with their results.
     while ((await first.suspensions.list())[0]?.revision !== 2) await new Promise(setImmediate);
     const second = await lives.begin();
-    const [inquiry] = await second.waits(1);
-    if (inquiry !== undefined) await second.answer(inquiry);
+    const [confirmation] = await second.waits(1);
+    if (confirmation !== undefined) await second.answer(confirmation);
     expect((await second.result()).output).toEqual([7, 7, 7, 7]);
     expect(calls).toHaveLength(4);
   });

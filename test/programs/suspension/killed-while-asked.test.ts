@@ -88,8 +88,8 @@ async function outcomeAfter(writes: number, endsReads: "at once" | "once a perso
     dying.dieAfter(writes);
   }
   const [results] = await first.call();
-  while (!dying.isDead && first.sessions.openInquiries().length === 0) await sleep(1);
-  const [inquiry] = first.sessions.openInquiries();
+  while (!dying.isDead && first.sessions.openConfirmations().length === 0) await sleep(1);
+  const [confirmation] = first.sessions.openConfirmations();
   if (endsReads === "once a person is asked") {
     await reading.promise;
     dying.dieAfter(writes);
@@ -104,12 +104,12 @@ async function outcomeAfter(writes: number, endsReads: "at once" | "once a perso
   void results;
   const next = await new Lives(tools, stores).begin();
   const again = await vi.waitFor(() => {
-    const [open] = next.sessions.openInquiries();
+    const [open] = next.sessions.openConfirmations();
     if (open === undefined) throw new Error(`the question is lost after ${writes} writes`);
     return open;
   }, 20_000);
   // A process that died before it asked left no question.
-  if (inquiry !== undefined) expect(again).toEqual(inquiry);
+  if (confirmation !== undefined) expect(again).toEqual(confirmation);
   await next.answer(again);
   const { output } = await next.result();
   return { hasDied, output, calls };

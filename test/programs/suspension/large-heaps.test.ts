@@ -26,7 +26,7 @@ test("A program whose heap is too large to be written waits in memory, and the o
   expect(code).toBe("SANDGATE_NOT_SUSPENDED");
   expect(message).toMatch(/: its heap takes \d+ bytes compressed, and 8 MiB is the most that is written$/);
   expect(await life.suspensions.list()).toEqual([]);
-  const [inquiry] = life.sessions.openInquiries();
-  if (inquiry !== undefined) await life.answer(inquiry);
+  const [confirmation] = life.sessions.openConfirmations();
+  if (confirmation !== undefined) await life.answer(confirmation);
   expect((await results)?.[0]?.output).toBe(3_000_007);
 });

@@ -7,7 +7,7 @@ import type { SuspensionStore } from "../../../src/programs/stores/suspension-st
 import type { SuspensionKey } from "../../../src/programs/suspension/keys.ts";
 import { openSuspensions, type Suspensions } from "../../../src/programs/suspension/suspensions.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
@@ -94,12 +94,12 @@ export class Life {
     return [results];
   }
 
-  /** Waits until so many inquiries are open, and as many programs suspended. Returns the inquiries. */
-  async waits(inquiries: number, programs = 1): Promise<readonly Inquiry[]> {
+  /** Waits until so many confirmations are open, and as many programs suspended. Returns the confirmations. */
+  async waits(confirmations: number, programs = 1): Promise<readonly Confirmation[]> {
     for (;;) {
       const waiting = (await this.suspensions.list()).filter(({ state }) => state === "waiting");
-      const open = this.sessions.openInquiries();
-      if (open.length === inquiries && waiting.length === programs) return open;
+      const open = this.sessions.openConfirmations();
+      if (open.length === confirmations && waiting.length === programs) return open;
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
@@ -117,7 +117,7 @@ export class Life {
     }
   }
 
-  async answer({ id, digest }: Inquiry, decision: "allow" | "deny" = "allow"): Promise<void> {
+  async answer({ id, digest }: Confirmation, decision: "allow" | "deny" = "allow"): Promise<void> {
     await this.sessions.answer(id, { decision, digest, by: "eve" });
   }
 

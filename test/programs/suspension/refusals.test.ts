@@ -31,7 +31,7 @@ async function nextLife(
   await first.waits(1);
   const second = await lives.begin(await change(lives));
   const result = await second.result();
-  expect(second.sessions.openInquiries()).toEqual([]);
+  expect(second.sessions.openConfirmations()).toEqual([]);
   expect(await second.suspensions.list()).toEqual([]);
   return result;
 }

@@ -3,7 +3,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { ask, deny, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import { programTools } from "../../../src/programs/program-tools.ts";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { Lives } from "./lives.ts";
 import { counted, program, programPolicy } from "./setting.ts";
@@ -24,8 +24,8 @@ describe("A program that waits for a person", () => {
     const second = await lives.begin();
     const again = await second.waits(3);
     expect(again).toEqual(asked);
-    for (const [index, inquiry] of again.toReversed().entries()) {
-      await second.answer(inquiry, index === 1 ? "deny" : "allow");
+    for (const [index, confirmation] of again.toReversed().entries()) {
+      await second.answer(confirmation, index === 1 ? "deny" : "allow");
     }
     expect((await second.result()).output).toEqual({ paid: [7, "user_denied", 7], kept: 1 });
     expect(calls.toSorted()).toEqual(["pay x", "pay z"]);
@@ -40,8 +40,8 @@ describe("A program that waits for a person", () => {
     await first.waits(3);
     for (const left of [3, 2, 1]) {
       const life = await lives.begin();
-      const [inquiry] = await life.waits(left);
-      if (inquiry !== undefined) await life.answer(inquiry);
+      const [confirmation] = await life.waits(left);
+      if (confirmation !== undefined) await life.answer(confirmation);
       if (left > 1) await life.suspended();
       else expect(await life.result()).toMatchObject({ output: { paid: [7, 7, 7] } });
     }
@@ -64,14 +64,14 @@ describe("A program that waits for a person", () => {
     const lives = new Lives([program(ALL), counted("pay", calls)]);
     const first = await lives.begin({ policy: rules("ask") });
     await first.call({ to: ["x"] });
-    const [inquiry] = await first.waits(1);
+    const [confirmation] = await first.waits(1);
     await first.suspended();
     // The answer is written, and nothing of what follows from it.
     const answer = { decision: "allow", choice: "always", by: "ann", at: Date.now() } as const;
-    await lives.sessionStore.resolveInquiry((inquiry as Inquiry).id, answer);
+    await lives.sessionStore.resolveConfirmation((confirmation as Confirmation).id, answer);
     const second = await lives.begin({ policy: rules(asks ? "ask" : "deny") });
     expect((await second.result()).output).toMatchObject({ paid: [asks ? 7 : "permission_denied"] });
-    const session = second.sessions.get((inquiry as Inquiry).sessionId);
+    const session = second.sessions.get((confirmation as Confirmation).sessionId);
     expect(session?.approvals()).toMatchObject([{ approval: { tools: ["pay"], by: "ann" } }]);
   });
 
@@ -98,7 +98,7 @@ describe("A program that waits for a person", () => {
     await second.waits(1);
     await second.sessions.get("s1")?.cancel();
     expect(await second.result()).toMatchObject({ error: { code: "cancelled" } });
-    expect(second.sessions.openInquiries()).toEqual([]);
+    expect(second.sessions.openConfirmations()).toEqual([]);
     expect(await second.suspensions.list()).toEqual([]);
   });
 
@@ -147,7 +147,7 @@ describe("A program that waits for a person", () => {
     const asked = await first.waits(2, 3);
     const second = await lives.begin({ policy });
     expect(await second.waits(2, 3)).toEqual(asked);
-    for (const inquiry of asked) await second.answer(inquiry);
+    for (const confirmation of asked) await second.answer(confirmation);
     expect((await second.result()).output).toBe("8,8");
     expect(calls.toSorted()).toEqual(["pay x", "pay y"]);
     expect(await second.suspensions.list()).toEqual([]);
@@ -234,7 +234,7 @@ describe("The time of a program that waits", () => {
       effect: "none",
       message: "Tool exceeded 60ms waiting time limit",
     });
-    expect(life.sessions.openInquiries()).toEqual([]);
+    expect(life.sessions.openConfirmations()).toEqual([]);
     expect(await life.suspensions.list()).toEqual([]);
   });
 

@@ -30,9 +30,9 @@ async function openSession(...answers: readonly ("allow" | "deny")[]) {
     await sandboxes.close();
   });
   const asked: string[] = [];
-  sessions.onInquiry((event) => {
-    if (event.type !== "requested" || event.inquiry.kind === "question") return;
-    const { id, digest, shown } = event.inquiry;
+  sessions.onConfirmation((event) => {
+    if (event.type !== "requested" || event.confirmation.kind === "question") return;
+    const { id, digest, shown } = event.confirmation;
     asked.push(shown.inputSummary.text);
     const decision = answers[asked.length - 1];
     if (decision === undefined) return;

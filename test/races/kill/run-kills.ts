@@ -86,13 +86,13 @@ async function inspect(
   const file = join(folder, "store.db");
   const database = new DatabaseSync(file);
   const rows = database.prepare("SELECT id FROM inquiries ORDER BY place").all();
-  const inquiryIds = rows.map(({ id }) => String(id));
+  const confirmationIds = rows.map(({ id }) => String(id));
   database.close();
   const store = new SqliteSessionStore(file);
   try {
     return {
       runs: runs.length,
-      faults: await faultsOf({ vector, runs, store, inquiryIds, hasEnded, crashes }),
+      faults: await faultsOf({ vector, runs, store, confirmationIds, hasEnded, crashes }),
     };
   } finally {
     store.close();

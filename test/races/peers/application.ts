@@ -1,6 +1,6 @@
 import { canonicalText } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
-import type { InquiryAnswer } from "../../../src/sessions/confirmations/answer.ts";
+import type { PersonAnswer } from "../../../src/sessions/confirmations/answer.ts";
 import type { OpenConfirmation, Subject } from "../subject.ts";
 import type { VectorMessage } from "../vector.ts";
 import type { World } from "../world.ts";
@@ -130,7 +130,7 @@ export class Application implements Subject {
     return candidates.find(isExact) ?? candidates[0];
   }
 
-  async answer(id: string, answer: InquiryAnswer): Promise<{ readonly outcome: string }> {
+  async answer(id: string, answer: PersonAnswer): Promise<{ readonly outcome: string }> {
     const shown = this.#shelf.shown.get(answer.digest) as Shown;
     const session = answer.sessionId ?? (this.#shelf.shown.get(id) as Shown).session;
     const given: GivenAnswer = {

@@ -3,17 +3,17 @@ import { describe, expect, test, vi } from "vitest";
 import { Attempts } from "../../../src/restate/calls/attempts.ts";
 import type { GatedDispatchOptions } from "../../../src/restate/calls/gated-dispatch.ts";
 import type { DurableCall } from "../../../src/sessions/durable-runtime.ts";
-import { executionOf, INQUIRY } from "../../sessions/store/records.ts";
+import { CONFIRMATION, executionOf } from "../../sessions/store/records.ts";
 
-const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...question } = INQUIRY;
+const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...question } = CONFIRMATION;
 const call = { sessionId: "s", turnId: "t", messageId: "m", call: { id: "c", name: "tool" } } as DurableCall;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const asking = (): GatedDispatchOptions => ({
   idempotencyKey: "key",
-  inquiries: { timeoutMs: 1_000, earlier: () => [], ask: async () => "nobody" },
-  start: async ({ inquiries, signal }) => {
+  confirmations: { timeoutMs: 1_000, earlier: () => [], ask: async () => "nobody" },
+  start: async ({ confirmations, signal }) => {
     const cancelled = new Promise((resolve) => signal.addEventListener("abort", resolve));
-    await Promise.race([cancelled, inquiries.ask(question as never)]);
+    await Promise.race([cancelled, confirmations.ask(question as never)]);
     return executionOf("call");
   },
 });

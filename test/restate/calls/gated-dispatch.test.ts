@@ -5,33 +5,33 @@ import {
   type StartDispatch,
 } from "../../../src/restate/calls/gated-dispatch.ts";
 import type {
-  Inquiry,
+  Confirmation,
   NewConfirmation,
   Resolution,
 } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { Confirmer } from "../../../src/sessions/confirmations/confirmation-broker.ts";
-import { executionOf, INQUIRY } from "../../sessions/store/records.ts";
+import { CONFIRMATION, executionOf } from "../../sessions/store/records.ts";
 
-const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...QUESTION } = INQUIRY;
+const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...QUESTION } = CONFIRMATION;
 const question = { ...QUESTION } as NewConfirmation;
 const ALLOWED: Resolution = { decision: "allow", choice: "allow", by: "ann", at: 1 };
 const answered = (given: NewConfirmation = question, resolution: Resolution = ALLOWED): Answered => ({
   question: given,
   resolution,
-  inquiry: { ...given, id: "i", askedAt: 0, expiresAt: 1 } as Inquiry,
+  confirmation: { ...given, id: "i", askedAt: 0, expiresAt: 1 } as Confirmation,
 });
 const EXECUTION = executionOf("call");
 
 /** Asks people of a call that runs. */
 const live: Confirmer = { timeoutMs: 1_000, earlier: () => [], ask: async () => "nobody" };
 const dispatchOf = (start: StartDispatch) =>
-  new GatedDispatch({ idempotencyKey: "key", start, inquiries: live });
+  new GatedDispatch({ idempotencyKey: "key", start, confirmations: live });
 
 describe("A gated dispatch", () => {
   test("stops before a person is asked, and before its effect", async () => {
     const steps: string[] = [];
     const dispatch = dispatchOf(async (gates) => {
-      const resolution = await gates.inquiries.ask(question);
+      const resolution = await gates.confirmations.ask(question);
       steps.push(typeof resolution === "string" ? resolution : resolution.decision);
       await gates.begin({ isRepeatable: false });
       steps.push("effect");
@@ -46,7 +46,7 @@ describe("A gated dispatch", () => {
 
   test("that begins anew uses the answers that were given, and does not ask again", async () => {
     const dispatch = dispatchOf(async (gates) => {
-      await gates.inquiries.ask(question);
+      await gates.confirmations.ask(question);
       await gates.begin({ isRepeatable: true });
       return EXECUTION;
     });
@@ -56,7 +56,7 @@ describe("A gated dispatch", () => {
   test("that begins anew does not use an answer to another question", async () => {
     const other = { ...question, digest: "f".repeat(64) };
     const dispatch = dispatchOf(async (gates) => {
-      const resolution = await gates.inquiries.ask(other);
+      const resolution = await gates.confirmations.ask(other);
       return resolution === "nobody" ? EXECUTION : null;
     });
     expect(await dispatch.run([answered()], false)).toBe(EXECUTION);
@@ -65,7 +65,7 @@ describe("A gated dispatch", () => {
   test("ends if it is cancelled while a person is asked, also when the answer comes later", async () => {
     const dispatch = dispatchOf(async (gates) => {
       const cancelled = new Promise((resolve) => gates.signal.addEventListener("abort", resolve));
-      await Promise.race([cancelled, gates.inquiries.ask(question)]);
+      await Promise.race([cancelled, gates.confirmations.ask(question)]);
       return EXECUTION;
     });
     await dispatch.advance([]);
@@ -103,7 +103,7 @@ describe("A gated dispatch", () => {
     const dispatch = dispatchOf(async (gates) => {
       for (;;) {
         const next = { ...question, digest: String(asked) } as NewConfirmation;
-        if ((await gates.inquiries.ask(next)) === "nobody") return EXECUTION;
+        if ((await gates.confirmations.ask(next)) === "nobody") return EXECUTION;
         asked++;
       }
     });

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client, ListedInquiry, PostedAnswer } from "./client.ts";
+import type { Client, ListedConfirmation, PostedAnswer } from "./client.ts";
 import type { Random } from "./random.ts";
 
 /** What one approver was told about an answer. */
 export interface ToldAnswer {
-  readonly inquiryId: string;
-  /** The name of the call that the inquiry was about. */
+  readonly confirmationId: string;
+  /** The name of the call that the confirmation was about. */
   readonly name: string;
   readonly by: string;
   readonly decision: string;
@@ -47,7 +47,7 @@ export class Approvers {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
-        for (const inquiry of await this.#client.confirmations(signal)) this.#see(inquiry);
+        for (const confirmation of await this.#client.confirmations(signal)) this.#see(confirmation);
         await sleep(POLL_EVERY_MS, undefined, { signal });
       } catch (error) {
         if (!signal.aborted) throw error;
@@ -55,25 +55,25 @@ export class Approvers {
     }
   }
 
-  #see(inquiry: ListedInquiry): void {
-    if (this.#seen.has(inquiry.requestId)) return;
-    this.#seen.add(inquiry.requestId);
+  #see(confirmation: ListedConfirmation): void {
+    if (this.#seen.has(confirmation.requestId)) return;
+    this.#seen.add(confirmation.requestId);
     const decision = this.#random() < DENIED ? "deny" : "allow";
-    this.#answer(inquiry, { decision, digest: inquiry.digest, by: "ann" });
+    this.#answer(confirmation, { decision, digest: confirmation.digest, by: "ann" });
     if (this.#random() > BOTH) return;
-    this.#answer(inquiry, {
+    this.#answer(confirmation, {
       decision: decision === "deny" ? "allow" : "deny",
-      digest: inquiry.digest,
+      digest: confirmation.digest,
       by: "bob",
     });
   }
 
-  #answer(inquiry: ListedInquiry, answer: PostedAnswer): void {
-    const told = this.#client.answer(inquiry, answer).then((outcome) => {
+  #answer(confirmation: ListedConfirmation, answer: PostedAnswer): void {
+    const told = this.#client.answer(confirmation, answer).then((outcome) => {
       const { by, decision } = answer;
       this.told.push({
-        inquiryId: inquiry.requestId,
-        name: nameOf(inquiry),
+        confirmationId: confirmation.requestId,
+        name: nameOf(confirmation),
         by,
         decision,
         outcome: outcome.outcome,
@@ -89,6 +89,6 @@ export class Approvers {
 }
 
 /** The call itself, or the program that makes it. */
-function nameOf({ messageId, callId }: ListedInquiry): string {
+function nameOf({ messageId, callId }: ListedConfirmation): string {
   return `${messageId}/${callId.split("/")[0]}`;
 }

@@ -55,7 +55,7 @@ describe("The check of a cluster", () => {
   });
 
   test("accepts a confirmation that was cancelled only where its call was interrupted", () => {
-    const gone = { inquiryId: "i", name: "m/c", by: "ann", decision: "allow", outcome: "gone" };
+    const gone = { confirmationId: "i", name: "m/c", by: "ann", decision: "allow", outcome: "gone" };
     const first = { ...gone, outcome: "resolved", winner: "ann", won: "allow" };
     const faults = (result: ToolExecution, ...told: (typeof gone)[]) =>
       check({ messages: [message("run_program", result)], effects: [], told }).faults;

@@ -56,7 +56,7 @@ export function check({ messages, effects, told }: Outcome): Checked {
     repeated: 0,
     failed: {},
     programs: 0,
-    confirmations: groupBy(told, ({ inquiryId }) => inquiryId).size,
+    confirmations: groupBy(told, ({ confirmationId }) => confirmationId).size,
     answers: told.length,
   };
   const known = new Set<string>();
@@ -149,7 +149,8 @@ function winnerOf(
   if (told.length === 0) return undefined;
   if (result?.error?.effect === "unknown" && told.every(({ outcome }) => outcome === "gone"))
     return undefined;
-  if (new Set(told.map(({ inquiryId }) => inquiryId)).size > 1) faults.push(`${name}: was asked about twice`);
+  if (new Set(told.map(({ confirmationId }) => confirmationId)).size > 1)
+    faults.push(`${name}: was asked about twice`);
   const first = told.filter(({ outcome }) => outcome === "resolved");
   const lost = told.filter(({ outcome }) => outcome === "lost");
   if (first.length !== 1 || first.length + lost.length !== told.length) {

@@ -15,8 +15,8 @@ export interface PostedMessage {
   readonly calls: readonly ToolCall[];
 }
 
-/** An inquiry as approvers see it in the list. */
-export interface ListedInquiry {
+/** A confirmation as approvers see it in the list. */
+export interface ListedConfirmation {
   readonly requestId: string;
   readonly sessionId: string;
   readonly turnId: string;
@@ -117,16 +117,16 @@ export class Client {
     return opened;
   }
 
-  confirmations(signal?: AbortSignal): Promise<readonly ListedInquiry[]> {
+  confirmations(signal?: AbortSignal): Promise<readonly ListedConfirmation[]> {
     const request = { method: "GET", path: "/v1/confirmations", as: PEOPLE[0], signal } as const;
     return this.#request(
       request,
-      (text) => (JSON.parse(text) as { confirmations: readonly ListedInquiry[] }).confirmations,
+      (text) => (JSON.parse(text) as { confirmations: readonly ListedConfirmation[] }).confirmations,
     );
   }
 
-  async answer(inquiry: ListedInquiry, { by, ...body }: PostedAnswer): Promise<ToldOutcome> {
-    const { sessionId, turnId, requestId } = inquiry;
+  async answer(confirmation: ListedConfirmation, { by, ...body }: PostedAnswer): Promise<ToldOutcome> {
+    const { sessionId, turnId, requestId } = confirmation;
     const path = `/v1/sessions/${sessionId}/turns/${turnId}/confirmations/${requestId}`;
     try {
       const resolution = await this.#request({ method: "POST", path, as: by, body }, (text) =>

@@ -38,7 +38,7 @@ export function describeKilledServers(name: string, shape: Pick<ClusterShape, "n
     await server?.start();
   }
 
-  async function inquiryOf(id: string) {
+  async function confirmationOf(id: string) {
     return vi.waitFor(async () => {
       const found = (await client.confirmations()).find(({ messageId }) => messageId === id);
       if (found === undefined) throw new Error("not asked");
@@ -69,13 +69,13 @@ export function describeKilledServers(name: string, shape: Pick<ClusterShape, "n
   describe(`A call ${name} that waits for a person`, () => {
     test("outlives its servers and the node, with the same question, and runs once", async () => {
       const results = client.message(messageOf("asked", "asks"));
-      const before = await inquiryOf("asked");
+      const before = await confirmationOf("asked");
       await Promise.all([...cluster.servers, ...cluster.nodes].map((each) => each.kill()));
       for (const each of [...cluster.nodes, ...cluster.servers]) await each.start();
-      const inquiry = await inquiryOf("asked");
-      expect(inquiry).toEqual(before);
-      const answer = { digest: inquiry.digest, decision: "allow", by: "bob" } as const;
-      expect(await client.answer(inquiry, answer)).toMatchObject({ outcome: "resolved" });
+      const confirmation = await confirmationOf("asked");
+      expect(confirmation).toEqual(before);
+      const answer = { digest: confirmation.digest, decision: "allow", by: "bob" } as const;
+      expect(await client.answer(confirmation, answer)).toMatchObject({ outcome: "resolved" });
       expect((await results)[0]).toMatchObject({ success: true, confirmation: { by: "bob" } });
       expect(effectsOf("asked")).toHaveLength(1);
     });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { hostTool } from "../../engine/helpers.ts";
 import { program, programPolicy } from "../../programs/suspension/setting.ts";
@@ -76,17 +76,17 @@ async function call(server: Sessions) {
   return { results: session.turn({ id: "t1" }).dispatchAll([CALL], { messageId: "m1" }) };
 }
 
-const openOf = (server: Sessions): readonly Inquiry[] => server.openInquiries();
+const openOf = (server: Sessions): readonly Confirmation[] => server.openConfirmations();
 
-async function onlyQuestionOf(server: Sessions): Promise<Inquiry> {
+async function onlyQuestionOf(server: Sessions): Promise<Confirmation> {
   return vi.waitFor(() => {
-    const [inquiry, ...others] = openOf(server);
-    if (inquiry === undefined || others.length > 0) throw new Error(`${openOf(server).length} are open`);
-    return inquiry;
+    const [confirmation, ...others] = openOf(server);
+    if (confirmation === undefined || others.length > 0) throw new Error(`${openOf(server).length} are open`);
+    return confirmation;
   }, 20_000);
 }
 
-const answer = (server: Sessions, { id, digest }: Inquiry) =>
+const answer = (server: Sessions, { id, digest }: Confirmation) =>
   server.answer(id, { decision: "allow", digest, by: "eve" });
 
 describe("A person who is asked about a call of a program", () => {
@@ -101,15 +101,15 @@ describe("A person who is asked about a call of a program", () => {
       const { results } = await call(one);
       await held.reached;
       reach(ports[1]);
-      const inquiry = await onlyQuestionOf(two);
+      const confirmation = await onlyQuestionOf(two);
       const added = holdAt("addInquiry is answered");
       held.release();
       await added.reached;
       added.release();
       ingress.hold = undefined;
-      expect(await onlyQuestionOf(one)).toEqual(inquiry);
-      expect(await onlyQuestionOf(two)).toEqual(inquiry);
-      expect(await answer(one, inquiry)).toMatchObject({ outcome: "resolved" });
+      expect(await onlyQuestionOf(one)).toEqual(confirmation);
+      expect(await onlyQuestionOf(two)).toEqual(confirmation);
+      expect(await answer(one, confirmation)).toMatchObject({ outcome: "resolved" });
       expect((await results)[0]).toMatchObject({ success: true, output: "paid" });
       expect(paid).toHaveLength(1);
       await vi.waitFor(() => expect([...openOf(one), ...openOf(two)]).toEqual([]), 20_000);
@@ -120,12 +120,12 @@ describe("A person who is asked about a call of a program", () => {
   test("is answered for the server that has the call in the end, although it had lost it", async () => {
     const [one, two] = await openServers();
     const { results } = await call(one);
-    const inquiry = await onlyQuestionOf(one);
+    const confirmation = await onlyQuestionOf(one);
     reach(ports[1]);
-    expect(await onlyQuestionOf(two)).toEqual(inquiry);
+    expect(await onlyQuestionOf(two)).toEqual(confirmation);
     await vi.waitFor(async () => expect(await revisionOf(two)).toBe(2), 20_000);
     reach(ports[0]);
-    expect(await answer(two, inquiry)).toMatchObject({ outcome: "resolved" });
+    expect(await answer(two, confirmation)).toMatchObject({ outcome: "resolved" });
     expect((await results)[0]).toMatchObject({ success: true, output: "paid" });
     expect(paid).toHaveLength(1);
   }, 60_000);
@@ -134,11 +134,11 @@ describe("A person who is asked about a call of a program", () => {
     const keys = [{ id: "k2", key: new Uint8Array(32).fill(8) }];
     const [one, two] = await openServers({ keys });
     const { results } = await call(one);
-    const inquiry = await onlyQuestionOf(one);
+    const confirmation = await onlyQuestionOf(one);
     reach(ports[1]);
     const [result] = await results;
     expect(result?.error).toMatchObject({ code: "execution_error" });
-    expect(await answer(one, inquiry)).toEqual({ outcome: "gone" });
+    expect(await answer(one, confirmation)).toEqual({ outcome: "gone" });
     await vi.waitFor(() => expect([...openOf(one), ...openOf(two)]).toEqual([]), 20_000);
     expect(paid).toEqual([]);
   }, 60_000);

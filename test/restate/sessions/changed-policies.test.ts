@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { deny, HostPolicy, type RuntimePolicy } from "../../../src/policy/policy.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { hostTool } from "../../engine/helpers.ts";
@@ -36,19 +36,19 @@ async function answeredElsewhere(
   const calls = [{ id: "c", name: "note", arguments: { text } }];
   const asked = session.turn({ id: "t" }).dispatchAll(calls, message);
   asked.catch(() => {});
-  await inquiryIn(first, session.id);
+  await confirmationIn(first, session.id);
   await first.close();
   await using second = await openServer({ node, port, ...later });
-  const { id, digest } = await inquiryIn(second, session.id);
+  const { id, digest } = await confirmationIn(second, session.id);
   expect((await second.answer(id, { decision, digest, by: "ann" })).outcome).toBe("resolved");
   const turn = await (await second.find(session.id))?.findTurn("t");
   const [result] = (await turn?.dispatchAll(calls, message)) ?? [];
   return result;
 }
 
-const inquiryIn = (sessions: Sessions, sessionId: string): Promise<Inquiry> =>
+const confirmationIn = (sessions: Sessions, sessionId: string): Promise<Confirmation> =>
   vi.waitFor(() => {
-    const found = sessions.openInquiries().find((each) => each.sessionId === sessionId);
+    const found = sessions.openConfirmations().find((each) => each.sessionId === sessionId);
     if (found === undefined) throw new Error("not asked");
     return found;
   }, 10_000);

@@ -68,7 +68,7 @@ async function query(sql: string): Promise<readonly JsonObject[]> {
   return ((await response.json()) as { readonly rows: readonly JsonObject[] }).rows;
 }
 
-/** Returns the ids of the sessions with inquiries that are listed as open. */
+/** Returns the ids of the sessions with confirmations that are listed as open. */
 async function listed(): Promise<readonly string[]> {
   const [row] = await query(
     "select value_utf8 from state where service_name = 'SandgateOpenInquiries' and key = 'open'",

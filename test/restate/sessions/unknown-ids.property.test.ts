@@ -40,7 +40,7 @@ describe("Sessions on Restate that are asked for any id that nothing has", () =>
     await fc.assert(
       fc.asyncProperty(unknownIds, async (id) => {
         expect(await sessions.find(id)).toBeUndefined();
-        expect(await sessions.inquiry(id)).toBeUndefined();
+        expect(await sessions.confirmation(id)).toBeUndefined();
         const answer = { decision: "allow", digest: "0".repeat(64), by: "ann" } as const;
         expect(await sessions.answer(id, answer)).toEqual({ outcome: "unknown" });
         expect(await session.answer(id, answer)).toEqual({ outcome: "unknown" });

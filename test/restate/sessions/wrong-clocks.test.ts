@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { Client, type ListedInquiry } from "../cluster/client.ts";
+import { Client, type ListedConfirmation } from "../cluster/client.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { readEffects } from "../cluster/effects.ts";
 
@@ -31,7 +31,7 @@ const ask = (id: string, client: Client) => {
   results.catch(() => {});
   return results;
 };
-const inquiryOf = (id: string, client: Client): Promise<ListedInquiry> =>
+const confirmationOf = (id: string, client: Client): Promise<ListedConfirmation> =>
   vi.waitFor(async () => {
     const found = (await client.confirmations()).find(({ messageId }) => messageId === id);
     if (found === undefined) throw new Error("not asked");
@@ -40,30 +40,30 @@ const inquiryOf = (id: string, client: Client): Promise<ListedInquiry> =>
 const effectsOf = (id: string) => readEffects(cluster.effects).filter(({ name }) => name === id);
 
 describe("A server whose clock is an hour wrong", () => {
-  test("does not end an inquiry of the others, whichever of them has asked", async () => {
+  test("does not end a confirmation of the others, whichever of them has asked", async () => {
     for (const [index, asking] of clients.entries()) {
       const id = `answered-${index}`;
       const results = ask(id, asking);
       // Every server has read the list meanwhile.
-      const inquiries = await Promise.all(clients.map((client) => inquiryOf(id, client)));
+      const confirmations = await Promise.all(clients.map((client) => confirmationOf(id, client)));
       await sleep(1_500);
-      const [inquiry] = inquiries as [ListedInquiry];
-      const answer = { digest: inquiry.digest, decision: "allow", by: "bob" } as const;
+      const [confirmation] = confirmations as [ListedConfirmation];
+      const answer = { digest: confirmation.digest, decision: "allow", by: "bob" } as const;
       const other = clients[(index + 1) % clients.length] as Client;
-      expect(await other.answer(inquiry, answer)).toMatchObject({ outcome: "resolved" });
+      expect(await other.answer(confirmation, answer)).toMatchObject({ outcome: "resolved" });
       expect((await results)[0]).toMatchObject({ success: true, confirmation: { by: "bob" } });
     }
   });
 
-  test("does not accept an answer after the end of an inquiry", async () => {
+  test("does not accept an answer after the end of a confirmation", async () => {
     for (const [index, asking] of clients.entries()) {
       const id = `late-${index}`;
       const results = ask(id, asking);
-      const inquiry = await inquiryOf(id, asking);
+      const confirmation = await confirmationOf(id, asking);
       expect((await results)[0]?.error).toMatchObject({ code: "confirmation_timeout", effect: "none" });
-      const answer = { digest: inquiry.digest, decision: "allow", by: "bob" } as const;
+      const answer = { digest: confirmation.digest, decision: "allow", by: "bob" } as const;
       for (const client of clients) {
-        expect(await client.answer(inquiry, answer)).toMatchObject({ outcome: "gone" });
+        expect(await client.answer(confirmation, answer)).toMatchObject({ outcome: "gone" });
       }
       expect(effectsOf(id)).toEqual([]);
     }

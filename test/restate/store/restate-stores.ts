@@ -3,7 +3,7 @@ import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk, openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { defineObject, storeServices } from "../../../src/restate/objects/services.ts";
 import {
-  OPEN_INQUIRIES_OBJECT,
+  OPEN_CONFIRMATIONS_OBJECT,
   openConfirmationHandlers,
 } from "../../../src/restate/sessions/open-confirmations.ts";
 import { programServices } from "../../../src/restate/sessions/open-restate.ts";
@@ -25,8 +25,8 @@ export async function startRestateStores(further: readonly RestateService[] = []
   const { nodes } = opened.use(await startRestate());
   const node = nodes[0] as RestateNode;
   const sdk = await loadSdk();
-  const inquiries = defineObject(sdk, OPEN_INQUIRIES_OBJECT, openConfirmationHandlers(sdk));
-  const services = [...storeServices(sdk), ...programServices(sdk), inquiries, ...further];
+  const confirmations = defineObject(sdk, OPEN_CONFIRMATIONS_OBJECT, openConfirmationHandlers(sdk));
+  const services = [...storeServices(sdk), ...programServices(sdk), confirmations, ...further];
   const worker = await openWorker({ services, host: "127.0.0.1", port: 0 });
   let closed: Promise<void> | undefined;
   const closeWorker = (): Promise<void> => {

@@ -7,9 +7,9 @@ import {
   ALLOWED,
   APPROVAL,
   CALL,
+  CONFIRMATION,
   DENIED,
   executionOf,
-  INQUIRY,
   MESSAGE,
   SESSION,
 } from "../../sessions/store/records.ts";
@@ -63,18 +63,18 @@ describe("Stores of two servers on one Restate", () => {
     expect(claims.filter(({ state }) => state === "begun")).toHaveLength(9);
   });
 
-  test("agree on the first resolution of an inquiry", async () => {
+  test("agree on the first resolution of a confirmation", async () => {
     await using one = openStore();
     await using other = openStore();
     await one.store.addSession(SESSION);
-    await one.store.addInquiry(INQUIRY);
+    await one.store.addConfirmation(CONFIRMATION);
     const [first, second] = await Promise.all([
-      one.store.resolveInquiry("q1", ALLOWED),
-      other.store.resolveInquiry("q1", DENIED),
+      one.store.resolveConfirmation("q1", ALLOWED),
+      other.store.resolveConfirmation("q1", DENIED),
     ]);
     expect([ALLOWED, DENIED]).toContainEqual(first);
     expect(second).toEqual(first);
-    expect(await other.store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution: first });
+    expect(await other.store.confirmation("q1")).toEqual({ confirmation: CONFIRMATION, resolution: first });
   });
 
   test("use an approval no more often than it allows", async () => {
@@ -91,9 +91,9 @@ describe("Stores of two servers on one Restate", () => {
     await using other = openStore({ prefix: restate.newPrefix() });
     await one.store.addSession(SESSION);
     await one.store.addMessage(MESSAGE);
-    await one.store.addInquiry(INQUIRY);
+    await one.store.addConfirmation(CONFIRMATION);
     expect(await other.store.sessions()).toEqual([]);
-    expect(await other.store.inquiry("q1")).toBeUndefined();
+    expect(await other.store.confirmation("q1")).toBeUndefined();
     expect(await other.store.addSession(SESSION)).toBe(true);
     expect(await other.store.messages("s1", "t1")).toEqual([]);
   });
@@ -149,7 +149,7 @@ describe("A store whose node of Restate is killed", () => {
     await store.addMessage(MESSAGE);
     await store.claim(CALL);
     await store.end(CALL, executionOf("call_0"));
-    await store.addInquiry(INQUIRY);
+    await store.addConfirmation(CONFIRMATION);
     await store.addApproval(APPROVAL);
     await store.useApproval("q1");
     await restate.node.kill();
@@ -160,7 +160,7 @@ describe("A store whose node of Restate is killed", () => {
       { callId: "call_0", state: "ended", execution: executionOf("call_0") },
       { callId: "call_1", state: "not-begun" },
     ]);
-    expect(await later.store.inquiry("q1")).toEqual({ inquiry: INQUIRY });
+    expect(await later.store.confirmation("q1")).toEqual({ confirmation: CONFIRMATION });
     expect(await later.store.approvals()).toEqual([{ approval: APPROVAL, used: 1 }]);
   });
 

@@ -9,7 +9,7 @@ import { dispatchBody, send } from "../../executor/harness.ts";
 import {
   type ClientName,
   CREDENTIALS,
-  type ListedInquiry,
+  type ListedConfirmation,
   pathOf,
   refusalOf,
   startServer,
@@ -27,15 +27,15 @@ describe("who may do what", () => {
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
     const { turnId } = await alice.dispatch(session, [CALL]);
-    const [inquiry] = await new TestClient(server, "carol").inquiries();
-    if (inquiry === undefined) throw new Error("no inquiry");
+    const [confirmation] = await new TestClient(server, "carol").confirmations();
+    if (confirmation === undefined) throw new Error("no confirmation");
     const at = `/v1/sessions/${session}`;
     const requests: readonly (readonly [string, string, unknown?])[] = [
       ["POST", "/v1/sessions", {}],
       ["GET", `${at}/definitions`],
       ["GET", `${at}/turns/${turnId}`],
       ["GET", `${at}/approvals`],
-      ["GET", pathOf(inquiry)],
+      ["GET", pathOf(confirmation)],
       ["GET", "/v1/confirmations"],
       ["PATCH", at, { mode: "manual" }],
       ["DELETE", `${at}/approvals`],
@@ -63,14 +63,14 @@ describe("who may do what", () => {
     });
   });
 
-  test("an approver lists the inquiries that it may answer, and no others", async () => {
+  test("an approver lists the confirmations that it may answer, and no others", async () => {
     const server = await startServer([new WritingTool().tool]);
     for (const name of ["alice", "bob"] as const) {
       const client = new TestClient(server, name);
       await client.dispatch(await client.open(), [CALL]);
     }
-    expect(await new TestClient(server, "dave").inquiries(2)).toHaveLength(2);
-    expect(await new TestClient(server, "carol").inquiries()).toMatchObject([{ principal: "alice" }]);
+    expect(await new TestClient(server, "dave").confirmations(2)).toHaveLength(2);
+    expect(await new TestClient(server, "carol").confirmations()).toMatchObject([{ principal: "alice" }]);
     expect(await new TestClient(server, "mallory").json("GET", "/v1/confirmations")).toEqual({
       confirmations: [],
     });
@@ -112,10 +112,10 @@ describe("who may do what", () => {
     });
     const alice = new TestClient(server, "alice");
     await alice.dispatch(await alice.open(), [CALL]);
-    const [inquiry] = await new TestClient(server, "carol").inquiries();
-    if (inquiry === undefined) throw new Error("no inquiry");
-    const path = pathOf(inquiry);
-    const body = JSON.stringify({ decision: "deny", digest: inquiry.digest });
+    const [confirmation] = await new TestClient(server, "carol").confirmations();
+    if (confirmation === undefined) throw new Error("no confirmation");
+    const path = pathOf(confirmation);
+    const body = JSON.stringify({ decision: "deny", digest: confirmation.digest });
     const headers = {
       ...signRequest(
         { method: "POST", authority: server.address, path, body },
@@ -220,9 +220,9 @@ describe("a caller cannot switch asking off", () => {
     expect(await events.opened).toBe(200);
     await carol.json("PATCH", `/v1/sessions/${session}`, { mode: "plan" });
     await alice.dispatch(session, [{ id: "c1", name: "submit_plan", arguments: { plan: "Look." } }]);
-    const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
-    expect(inquiry).toMatchObject({ kind: "plan", choices: ["allow", "deny"] });
-    if (inquiry !== undefined) await carol.answer(inquiry, { decision: "allow" });
+    const [confirmation] = (await carol.confirmations()) as readonly [ListedConfirmation];
+    expect(confirmation).toMatchObject({ kind: "plan", choices: ["allow", "deny"] });
+    if (confirmation !== undefined) await carol.answer(confirmation, { decision: "allow" });
     await events.next("tool.completed");
     const changes = events.received.filter(({ type }) => type === "session.mode_changed");
     const change = { sessionId: session, mode: "plan", by: "carol", at: expect.any(Number) };
@@ -269,7 +269,7 @@ describe("a caller cannot switch asking off", () => {
     const [alice, carol] = [new TestClient(server, "alice"), new TestClient(server, "carol")];
     const session = await alice.open({ workspace: root });
     await alice.dispatch(session, [CALL, { ...CALL, id: "c2", name: "run" }]);
-    expect(await carol.inquiries()).toMatchObject([{ toolName: "run" }]);
+    expect(await carol.confirmations()).toMatchObject([{ toolName: "run" }]);
     expect([writing.inputs, executing.inputs]).toEqual([[{ text: "hi" }], []]);
   });
 });

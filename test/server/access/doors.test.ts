@@ -17,7 +17,7 @@ import { callOn } from "../../sandboxes/remote/executor-client/setting.ts";
 import { Browser, startConsole } from "../console/console.ts";
 import {
   CREDENTIALS,
-  type ListedInquiry,
+  type ListedConfirmation,
   pathOf,
   refusalOf,
   startServer,
@@ -158,16 +158,16 @@ describe("each door opens for the roles of the table and no others", () => {
 const DEEDS: Readonly<
   Record<
     string,
-    (client: TestClient, at: string, inquiry: ListedInquiry) => Promise<{ readonly status: number }>
+    (client: TestClient, at: string, confirmation: ListedConfirmation) => Promise<{ readonly status: number }>
   >
 > = {
   "dispatches it": (client) =>
     client.send("POST", "/v1/dispatch", JSON.parse(dispatchBody({ name: "write_note", arguments: {} }))),
-  "allows it": (client, _at, inquiry) => client.answer(inquiry, { decision: "allow" }),
-  "allows it for the workspace": (client, _at, inquiry) =>
-    client.answer(inquiry, { decision: "always", approval: { tools: ["*"], for: "workspace" } }),
-  "edits its arguments": (client, _at, inquiry) =>
-    client.answer(inquiry, { decision: "allow", arguments: { text: "other" } }),
+  "allows it": (client, _at, confirmation) => client.answer(confirmation, { decision: "allow" }),
+  "allows it for the workspace": (client, _at, confirmation) =>
+    client.answer(confirmation, { decision: "always", approval: { tools: ["*"], for: "workspace" } }),
+  "edits its arguments": (client, _at, confirmation) =>
+    client.answer(confirmation, { decision: "allow", arguments: { text: "other" } }),
   "sets a looser mode": (client, at) => client.send("PATCH", at, { mode: "autonomous" }),
   "accepts its changes": (client, at) =>
     client.send("POST", `${at}/changes`, { decision: "accept", digest: "0".repeat(64) }),
@@ -188,17 +188,19 @@ describe("a call that waits for an approver", () => {
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
     await alice.dispatch(session, [CALL]);
-    const [inquiry] = (await new TestClient(server, "carol").inquiries()) as readonly [ListedInquiry];
+    const [confirmation] = (await new TestClient(server, "carol").confirmations()) as readonly [
+      ListedConfirmation,
+    ];
     for (const name of OTHERS) {
       // A client of the executor runs calls of its own, for which the config says so.
       if (name === "heidi" && what === "dispatches it") continue;
-      const { status } = await deed(new TestClient(server, name), `/v1/sessions/${session}`, inquiry);
+      const { status } = await deed(new TestClient(server, name), `/v1/sessions/${session}`, confirmation);
       expect([name, [403, 404].includes(status)]).toEqual([name, true]);
     }
     expect(writing.inputs).toEqual([]);
     expect(await alice.json("GET", `/v1/sessions/${session}`)).toMatchObject({ mode: "cautious" });
-    expect((await alice.send("GET", pathOf(inquiry))).status).toBe(200);
-    expect(await new TestClient(server, "carol").inquiries()).toHaveLength(1);
+    expect((await alice.send("GET", pathOf(confirmation))).status).toBe(200);
+    expect(await new TestClient(server, "carol").confirmations()).toHaveLength(1);
   });
 
   test.each(PEERS)("does not run because its own client shows forms and fills them in (%s)", async (peer) => {

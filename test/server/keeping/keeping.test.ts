@@ -6,7 +6,7 @@ import { defineTool } from "../../../src/engine/tool.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import {
   type Execution,
-  type ListedInquiry,
+  type ListedConfirmation,
   refusalOf,
   startServer,
   TestClient,
@@ -105,7 +105,7 @@ describe("what a server keeps of messages", () => {
     expect(await fill(third)).toEqual(["202", ...Array<string>(7).fill("429 overloaded")]);
     const others = await bob.open();
     await bob.dispatch(others, [long("write_note")]);
-    expect(await dave.inquiries(4)).toHaveLength(4);
+    expect(await dave.confirmations(4)).toHaveLength(4);
     await alice.json("DELETE", `/v1/sessions/${first}`);
     expect(await fill(third)).toEqual([
       ...Array<string>(6).fill("202"),
@@ -180,14 +180,14 @@ test("the results of a message that goes on after a restart count like those of 
   const session = await new TestClient(before, "alice").open();
   const write = [{ id: "c1", name: "write_note", arguments: {} }];
   await new TestClient(before, "alice").dispatch(session, write, { turnId: "t1" });
-  await new TestClient(before, "dave").inquiries();
+  await new TestClient(before, "dave").confirmations();
   const reads = Array.from({ length: 20 }, (_, index) => ({ id: `c${index}`, name: "read", arguments: {} }));
   await new TestClient(before, "alice").dispatch(session, reads, { turnId: "t2" });
   await before.close();
   const after = await start();
   const dave = new TestClient(after, "dave");
-  const [inquiry] = await dave.inquiries();
-  expect((await dave.answer(inquiry as ListedInquiry, { decision: "allow" })).status).toBe(200);
+  const [confirmation] = await dave.confirmations();
+  expect((await dave.answer(confirmation as ListedConfirmation, { decision: "allow" })).status).toBe(200);
   const executions = await new TestClient(after, "alice").executions(session, "t2");
   expect(executions[0]?.success).toBe(true);
   expect(executions.at(-1)).toMatchObject({ error: { code: "cancelled", effect: "none" } });

@@ -6,7 +6,7 @@ import { loadPolicyFile } from "../../../src/policy/file/load.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
 import { pathOf, startServer, TestClient } from "../harness.ts";
 
-/** A server whose calls may write a folder, and the text that an inquiry about a call has of its file. */
+/** A server whose calls may write a folder, and the text that a confirmation about a call has of its file. */
 async function scene() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "current-text-")));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -22,10 +22,10 @@ async function scene() {
   const currentText = async (path: string, reader = carol): Promise<unknown> => {
     const args = { path, content: "new" };
     await alice.dispatch(await alice.open(), [{ id: "c1", name: "write_file", arguments: args }]);
-    const [inquiry] = await carol.inquiries();
-    if (inquiry === undefined) throw new Error("nobody is asked");
-    const { currentText: text } = await reader.json<{ currentText?: unknown }>("GET", pathOf(inquiry));
-    await carol.answer(inquiry, { decision: "deny" });
+    const [confirmation] = await carol.confirmations();
+    if (confirmation === undefined) throw new Error("nobody is asked");
+    const { currentText: text } = await reader.json<{ currentText?: unknown }>("GET", pathOf(confirmation));
+    await carol.answer(confirmation, { decision: "deny" });
     return text;
   };
   return { server, folder, workspace, currentText };

@@ -49,7 +49,7 @@ test("a session is listed with what waits and what runs", async () => {
     { id: "2", name: "write_note", arguments: {} },
   ]);
   await started.promise;
-  await carol.inquiries();
+  await carol.confirmations();
   const { sessions } = await carol.json<SessionPage>("GET", "/v1/sessions");
   expect(sessions).toEqual([
     {
@@ -59,7 +59,7 @@ test("a session is listed with what waits and what runs", async () => {
       mode: { base: "cautious" },
       principal: { id: "alice" },
       openedAt: expect.any(Number),
-      openInquiries: 1,
+      openConfirmations: 1,
       stagedChanges: 0,
       runningCalls: 1,
     },

@@ -96,7 +96,7 @@ test("open sessions, waiting questions and MCP servers are counted without a jou
     new TestClient(server, "mallory"),
   ];
   await own.dispatch(await own.open(), [{ id: "c", name: "write_note", arguments: {} }]);
-  await new TestClient(server, "carol").inquiries();
+  await new TestClient(server, "carol").confirmations();
   const mcpServers = [
     { name: "files", isConnected: true, tools: 2 },
     { name: "ma\\u202eil", isConnected: false, tools: 1 },

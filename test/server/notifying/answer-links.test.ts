@@ -13,13 +13,13 @@ async function scene(approver = "carol") {
   const notify = { url: origin, consoleUrl: "https://console.example", links: "answer", approver } as const;
   const server = await startConsole([notes.tool, wiped.tool], { sessions: { notify } });
   const alice = new TestClient(server, "alice");
-  /** Makes a call in a session of its own, and returns the link of the only inquiry that people are told of. */
+  /** Makes a call in a session of its own, and returns the link of the only confirmation that people are told of. */
   const ask = async (name = "write_note") => {
     received.length = 0;
     const session = await alice.open();
     const { turnId } = await alice.dispatch(session, [{ id: "c1", name, arguments: { text: "hi" } }]);
-    const { inquiries } = JSON.parse((await first(received)).body.toString());
-    const link: string = inquiries[0].link;
+    const { confirmations } = JSON.parse((await first(received)).body.toString());
+    const link: string = confirmations[0].link;
     return { link, token: link.split("/").at(-1) ?? "", ended: () => alice.executions(session, turnId) };
   };
   const use = (body: object) => new Browser(server).send("POST", "/v1/console/answer-link", { body });
@@ -72,7 +72,8 @@ describe("A link that answers", () => {
       expect(answer.status).toBeGreaterThanOrEqual(400);
     }
     const dave = new TestClient(server, "dave");
-    for (const inquiry of await dave.inquiries()) await dave.answer(inquiry, { decision: "deny" });
+    for (const confirmation of await dave.confirmations())
+      await dave.answer(confirmation, { decision: "deny" });
     expect(refusalOf(await use({ token, decision: "allow" }))).toBe("410 gone");
   });
 

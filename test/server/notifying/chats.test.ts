@@ -33,7 +33,7 @@ describe("A message for Slack", () => {
   });
 
   test("escapes what stands for it where blocks are not shown", async () => {
-    const message = await sent("slack", { inquiries: TWO.inquiries.slice(0, 1) });
+    const message = await sent("slack", { confirmations: TWO.confirmations.slice(0, 1) });
     expect(message.text).toContain("&lt;!channel&gt;");
     expect(message.text).not.toMatch(/[<>]/);
   });

@@ -42,9 +42,11 @@ describe("A mail", () => {
 
   test("has no header, line or command of a hostile tool's", async () => {
     const server = await start();
-    const inquiries = [{ ...TWO.inquiries[0], toolName: `${HOSTILE}\r\n.\r\nMAIL FROM:<eve@evil.example>` }];
+    const confirmations = [
+      { ...TWO.confirmations[0], toolName: `${HOSTILE}\r\n.\r\nMAIL FROM:<eve@evil.example>` },
+    ];
     await notify({ email: { server: `smtp://127.0.0.1:${server.port}`, ...ADDRESSES } }, {
-      inquiries,
+      confirmations,
     } as typeof TWO);
     const { text } = await first(server.mails);
     const { headers, body } = read(text);

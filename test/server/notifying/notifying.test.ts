@@ -8,7 +8,7 @@ import type { Receiver } from "../../../src/base/receiver.ts";
 import { Notifier } from "../../../src/server/notifying/notifier.ts";
 import type { Notify } from "../../../src/server/notifying/notify.ts";
 import { AttachedApprovers } from "../../../src/server/service.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import { startServer, TestClient, WritingTool } from "../harness.ts";
 
 const CALL = { id: "c1", name: "write_note", arguments: { text: "my diary" } };
@@ -55,8 +55,8 @@ async function holdingServer(): Promise<{
   return { receiver: { url: `http://127.0.0.1:${port}/` }, bodies, held };
 }
 
-function inquiry(id: string): Inquiry {
-  return { id, sessionId: "s1", shown: { toolName: "write_note", sideEffects: "write" } } as Inquiry;
+function confirmation(id: string): Confirmation {
+  return { id, sessionId: "s1", shown: { toolName: "write_note", sideEffects: "write" } } as Confirmation;
 }
 
 /** Tells of everything, without links. */
@@ -73,10 +73,12 @@ function notifierOf(notify: Notify): Notifier {
   return notifier;
 }
 
-/** The ids of the inquiries in the bodies. */
+/** The ids of the confirmations in the bodies. */
 function idsIn(bodies: readonly string[]): readonly (readonly string[])[] {
   return bodies.map((body) =>
-    (JSON.parse(body) as { inquiries: { requestId: string }[] }).inquiries.map(({ requestId }) => requestId),
+    (JSON.parse(body) as { confirmations: { requestId: string }[] }).confirmations.map(
+      ({ requestId }) => requestId,
+    ),
   );
 }
 
@@ -99,7 +101,7 @@ describe("a notification", () => {
     const alice = new TestClient(server, "alice");
     const session = await alice.open({ name: "release 2.4" });
     await alice.dispatch(session, [CALL]);
-    const [asked] = await new TestClient(server, "carol").inquiries();
+    const [asked] = await new TestClient(server, "carol").confirmations();
     await vi.waitUntil(() => kept().length > 0, { timeout: 10_000 });
     const told = {
       requestId: asked?.requestId,
@@ -108,7 +110,7 @@ describe("a notification", () => {
       toolName: "write_note",
       sideEffects: "write",
     };
-    expect(kept()).toEqual([`${JSON.stringify({ inquiries: [told] })}$HOME;\`id\``]);
+    expect(kept()).toEqual([`${JSON.stringify({ confirmations: [told] })}$HOME;\`id\``]);
   });
 
   test("is not sent while an approver follows the session; an agent that follows it does not count", async () => {
@@ -125,7 +127,7 @@ describe("a notification", () => {
     await person.next("tool.confirmation_requested");
     await alice.dispatch(unseen, [CALL]);
     await vi.waitUntil(() => held.length > 0, { timeout: 10_000 });
-    expect(bodies.map((body) => JSON.parse(body).inquiries[0].sessionId)).toEqual([unseen]);
+    expect(bodies.map((body) => JSON.parse(body).confirmations[0].sessionId)).toEqual([unseen]);
   });
 
   test("that fails is a warning, and the call runs once it is allowed", async () => {
@@ -138,32 +140,39 @@ describe("a notification", () => {
     const { message } = await warned;
     expect(message).toContain("it ended with exit code 3");
     expect(message).not.toContain("secret-argument");
-    for (const asked of await carol.inquiries()) await carol.answer(asked, { decision: "allow" });
+    for (const asked of await carol.confirmations()) await carol.answer(asked, { decision: "allow" });
     expect(await alice.executions(session, turnId)).toMatchObject([{ success: true }]);
   });
 
   test("of a program that is not there is a warning", async () => {
     const warned = nextWarning();
-    notifierOf({ command: ["/no/such/program"] }).take({ type: "requested", inquiry: inquiry("i1") });
+    notifierOf({ command: ["/no/such/program"] }).take({
+      type: "requested",
+      confirmation: confirmation("i1"),
+    });
     expect((await warned).message).toContain("ENOENT");
   });
 
   test("has 5 seconds", async () => {
     const warned = nextWarning();
     const command = [process.execPath, "-e", "setInterval(() => {}, 1000)"];
-    notifierOf({ command }).take({ type: "requested", inquiry: inquiry("i1") });
+    notifierOf({ command }).take({ type: "requested", confirmation: confirmation("i1") });
     expect((await warned).message).toContain("it ended with SIGKILL");
   });
 });
 
 describe("notifications", () => {
-  test("of a second, or of what opens while one is sent, are one, without inquiries that have ended", async () => {
+  test("of a second, or of what opens while one is sent, are one, without confirmations that have ended", async () => {
     const { receiver, bodies, held } = await holdingServer();
     const notifier = notifierOf(receiver);
-    for (const id of ["1", "2", "3"]) notifier.take({ type: "requested", inquiry: inquiry(id) });
-    notifier.take({ type: "resolved", inquiry: inquiry("2"), resolution: { decision: "deny", at: 0 } });
+    for (const id of ["1", "2", "3"]) notifier.take({ type: "requested", confirmation: confirmation(id) });
+    notifier.take({
+      type: "resolved",
+      confirmation: confirmation("2"),
+      resolution: { decision: "deny", at: 0 },
+    });
     await vi.waitUntil(() => held.length === 1, { timeout: 10_000 });
-    for (const id of ["4", "5"]) notifier.take({ type: "requested", inquiry: inquiry(id) });
+    for (const id of ["4", "5"]) notifier.take({ type: "requested", confirmation: confirmation(id) });
     held[0]?.end();
     await vi.waitUntil(() => bodies.length === 2, { timeout: 10_000 });
     expect(idsIn(bodies)).toEqual([
@@ -175,11 +184,11 @@ describe("notifications", () => {
   test("end when the server closes", async () => {
     const { receiver, bodies, held } = await holdingServer();
     const notifier = notifierOf(receiver);
-    notifier.take({ type: "requested", inquiry: inquiry("1") });
+    notifier.take({ type: "requested", confirmation: confirmation("1") });
     await vi.waitUntil(() => held.length === 1, { timeout: 10_000 });
     notifier.close();
     await vi.waitUntil(() => held.length === 0, { timeout: 10_000 });
-    notifier.take({ type: "requested", inquiry: inquiry("2") });
+    notifier.take({ type: "requested", confirmation: confirmation("2") });
     expect(bodies).toHaveLength(1);
   });
 

@@ -46,9 +46,9 @@ export async function first<Item>(items: readonly Item[]): Promise<Item> {
 export const HOSTILE =
   "x\r\nBcc: eve@evil.example\r\n\r\n<!channel> <@U123> @here <at>Ann</at> [pay](https://evil.example) *b* \u202egpj.exe {{DATE(2020)}}";
 
-/** Two inquiries with links, of which one is hostile. */
+/** Two confirmations with links, of which one is hostile. */
 export const TWO: Notification = {
-  inquiries: [
+  confirmations: [
     {
       requestId: "r1",
       sessionId: "s1",
@@ -62,9 +62,9 @@ export const TWO: Notification = {
   link: "https://console.example/console/#/waiting",
 };
 
-/** As many inquiries as one principal can have. */
+/** As many confirmations as one principal can have. */
 export const MANY: Notification = {
-  inquiries: Array.from({ length: 32 }, (_, at) => ({
+  confirmations: Array.from({ length: 32 }, (_, at) => ({
     requestId: `r${at}`,
     sessionId: `s${at}`,
     toolName: "write_note",

@@ -32,11 +32,11 @@ test.each([
     answers.push(answer);
   };
   const journal: CallJournal = { begin: keep, end: () => {}, deny: keep };
-  const { sessions, nextInquiry } = await testSessions([tool("save", "write")], { journal });
+  const { sessions, nextConfirmation } = await testSessions([tool("save", "write")], { journal });
   const session = await sessions.open();
   const done = session.turn().dispatch(call("a", "save"));
-  const inquiry = await nextInquiry();
-  await session.answer(inquiry.id, answerTo(inquiry, choice));
+  const confirmation = await nextConfirmation();
+  await session.answer(confirmation.id, answerTo(confirmation, choice));
   await done;
   expect(answers).toEqual([{ by: "eve", decision: choice, afterMs: expect.any(Number) }]);
 });

@@ -105,12 +105,12 @@ test("what was changed since it was shown is not accepted", async () => {
 
 test("a tool that cannot be staged is asked about, with a note that says so", async () => {
   const root = workspace();
-  const { sessions, nextInquiry } = await testSessions(tools(), { policy: granting(root) });
+  const { sessions, nextConfirmation } = await testSessions(tools(), { policy: granting(root) });
   const session = await sessions.open({ workspace: root, mode: "review" });
   const ran = run(session, "run_command", {});
-  const inquiry = await nextInquiry();
-  expect(inquiry.shown.question).toContain("cannot be staged");
-  await session.answer(inquiry.id, { decision: "allow", digest: inquiry.digest, by: "eve" });
+  const confirmation = await nextConfirmation();
+  expect(confirmation.shown.question).toContain("cannot be staged");
+  await session.answer(confirmation.id, { decision: "allow", digest: confirmation.digest, by: "eve" });
   expect(await ran).toBe("ran");
   await sessions.close();
 });
@@ -151,12 +151,12 @@ test("what waits is there after a restart, and after the mode has changed", asyn
 
 test("without a workspace nothing can be held, so that a person is asked", async () => {
   const root = workspace();
-  const { sessions, nextInquiry } = await testSessions(tools(), { policy: granting(root) });
+  const { sessions, nextConfirmation } = await testSessions(tools(), { policy: granting(root) });
   const session = await sessions.open({ mode: "review" });
   const written = run(session, "write_file", { path: "a.txt", content: "asked\n" });
-  const inquiry = await nextInquiry();
+  const confirmation = await nextConfirmation();
   expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("one\ntwo\n");
-  await session.answer(inquiry.id, { decision: "deny", digest: inquiry.digest, by: "eve" });
+  await session.answer(confirmation.id, { decision: "deny", digest: confirmation.digest, by: "eve" });
   await expect(written).rejects.toThrow("User denied this operation.");
   await sessions.close();
 });

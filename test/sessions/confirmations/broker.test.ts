@@ -22,7 +22,7 @@ import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { NO_POSTGRES, type PostgresServer, startPostgres } from "../../record/postgres-server.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 import { IS_REST, targetsOfTier } from "../../tier.ts";
-import { INQUIRY, MESSAGE, SESSION } from "../store/records.ts";
+import { CONFIRMATION, MESSAGE, SESSION } from "../store/records.ts";
 
 /** A kind of broker that must keep the contract of `ConfirmationBroker`. */
 interface BrokerTarget {
@@ -107,16 +107,16 @@ const TARGETS: readonly BrokerTarget[] = [
   },
 ];
 
-const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...QUESTION } = INQUIRY;
-const { digest } = INQUIRY;
+const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...QUESTION } = CONFIRMATION;
+const { digest } = CONFIRMATION;
 const aboutCall = (callId: string): NewConfirmation => ({ ...QUESTION, callId });
 
-/** Asks, and returns the id of the inquiry as soon as it is open. */
+/** Asks, and returns the id of the confirmation as soon as it is open. */
 async function ask(broker: ConfirmationBroker, question: NewConfirmation = QUESTION, signal?: AbortSignal) {
   let id = "";
   const answer = broker.ask(question, {
-    onAsked: (inquiry) => {
-      id = inquiry.id;
+    onAsked: (confirmation) => {
+      id = confirmation.id;
     },
     ...(signal && { signal }),
   });
@@ -129,7 +129,7 @@ const targets = targetsOfTier(
   ({ name }) => name === "on Restate" || name === "on PostgreSQL",
 ).filter(({ name }) => name !== "on PostgreSQL" || NO_POSTGRES === undefined);
 
-describe.each(targets)("A broker of inquiries $name", ({ open }) => {
+describe.each(targets)("A broker of confirmations $name", ({ open }) => {
   const opened = async (timeoutMs = 60_000): Promise<ConfirmationBroker> => {
     const broker = await open({ timeoutMs });
     await broker.restore();
@@ -174,7 +174,7 @@ describe.each(targets)("A broker of inquiries $name", ({ open }) => {
     expect(await broker.answer(id, { ...given, sessionId: "another" })).toEqual({ outcome: "unknown" });
     expect(await broker.answer("another", given)).toEqual({ outcome: "unknown" });
     expect((await broker.answer(id, { ...given, decision: "answer" })).outcome).toBe("invalid");
-    expect(broker.open().map((inquiry) => inquiry.id)).toEqual([id]);
+    expect(broker.open().map((confirmation) => confirmation.id)).toEqual([id]);
     broker.close();
   });
 
@@ -202,7 +202,7 @@ describe.each(targets)("A broker of inquiries $name", ({ open }) => {
     const { id: first } = await ask(broker, aboutCall("call_0"));
     const events: string[] = [];
     const stop = broker.on(
-      ({ type, inquiry }: ConfirmationEvent) => void events.push(`${type} ${inquiry.id}`),
+      ({ type, confirmation }: ConfirmationEvent) => void events.push(`${type} ${confirmation.id}`),
     );
     const { id: second, answer } = await ask(broker, aboutCall("call_1"));
     expect(broker.open().map(({ id }) => id)).toEqual([first, second]);

@@ -231,20 +231,20 @@ describe("a person who is asked", () => {
     });
 
   test("lets a call run that counts once, although the policy is consulted twice", async () => {
-    const { sessions, nextInquiry } = await testSessions(TOOLS, {
+    const { sessions, nextConfirmation } = await testSessions(TOOLS, {
       policy: ask({ count: ["pay"], in: "session", lessThan: 1 }),
     });
     const session = await sessions.open();
     const result = session.turn().dispatch(call("a", "pay", { amount: 10 }));
-    const inquiry = await nextInquiry();
-    await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    const confirmation = await nextConfirmation();
+    await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(await result).toMatchObject({ success: true });
     const again = await session.turn().dispatch(call("b", "pay", { amount: 1 }));
     expect(again?.error).toMatchObject({ code: "permission_denied" });
   });
 
   test("gives back what a call took that they deny", async () => {
-    const { sessions, nextInquiry } = await testSessions(TOOLS, {
+    const { sessions, nextConfirmation } = await testSessions(TOOLS, {
       policy: ask({ count: ["pay"], in: "session", lessThan: 1 }),
     });
     const session = await sessions.open();
@@ -253,44 +253,44 @@ describe("a person who is asked", () => {
       // It counts while it waits.
       const other = await session.turn().dispatch(call("b", "pay", { amount: 1 }));
       expect(other?.error).toMatchObject({ code: "permission_denied" });
-      const inquiry = await nextInquiry();
-      await session.answer(inquiry.id, answerTo(inquiry, decision));
+      const confirmation = await nextConfirmation();
+      await session.answer(confirmation.id, answerTo(confirmation, decision));
       expect(await result).toMatchObject({ success: decision === "allow" });
     }
   });
 
   test("gives back what a cancelled call took", async () => {
-    const { sessions, nextInquiry } = await testSessions(TOOLS, {
+    const { sessions, nextConfirmation } = await testSessions(TOOLS, {
       policy: ask({ count: ["pay"], in: "session", lessThan: 1 }),
     });
     const session = await sessions.open();
     const turn = session.turn();
     const cancelled = turn.dispatch(call("a", "pay", { amount: 10 }));
-    await nextInquiry();
+    await nextConfirmation();
     await turn.cancel();
     expect((await cancelled)?.error).toMatchObject({ code: "cancelled", effect: "none" });
     const result = session.turn().dispatch(call("a", "pay", { amount: 10 }));
-    const inquiry = await nextInquiry();
-    await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    const confirmation = await nextConfirmation();
+    await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     expect(await result).toMatchObject({ success: true });
   });
 
   test("can change arguments, which count as they were changed", async () => {
-    const { sessions, nextInquiry } = await testSessions(TOOLS, {
+    const { sessions, nextConfirmation } = await testSessions(TOOLS, {
       policy: ask({ count: ["pay"], in: "session", lessThan: 3 }),
     });
     const session = await sessions.open();
     const result = session.turn().dispatch(call("a", "pay", { amount: 1 }));
-    const inquiry = await nextInquiry();
+    const confirmation = await nextConfirmation();
     const edit = (amount: number): Promise<unknown> =>
-      session.answer(inquiry.id, { ...answerTo(inquiry, "allow"), arguments: { amount } as never });
+      session.answer(confirmation.id, { ...answerTo(confirmation, "allow"), arguments: { amount } as never });
     expect(await edit(11)).toMatchObject({ outcome: "invalid" });
     expect(await edit(9)).toMatchObject({ outcome: "resolved" });
     expect(await result).toMatchObject({ success: true, arguments: { amount: 9 } });
     const tooMuch = await session.turn().dispatch(call("b", "pay", { amount: 2 }));
     expect(tooMuch?.error).toMatchObject({ code: "permission_denied" });
     const second = session.turn().dispatch(call("c", "pay", { amount: 1 }));
-    await nextInquiry();
+    await nextConfirmation();
     await session.cancel();
     await second;
   });
@@ -307,15 +307,15 @@ describe("a person who is asked", () => {
       if (input["fails"] === true) throw new Error("no");
       return "approved";
     });
-    const { sessions, nextInquiry } = await testSessions([pay, failing], { policy });
+    const { sessions, nextConfirmation } = await testSessions([pay, failing], { policy });
     const session = await sessions.open();
     const mayPay = async (): Promise<boolean> =>
       (await session.turn().dispatch(call("p", "pay")))?.success === true;
     const approve = async (decision: "allow" | "deny" | "always", input = {}): Promise<void> => {
       const result = session.turn().dispatch(call("a", "approve", input));
-      const inquiry = await nextInquiry();
+      const confirmation = await nextConfirmation();
       expect(await mayPay()).toBe(false);
-      await session.answer(inquiry.id, answerTo(inquiry, decision));
+      await session.answer(confirmation.id, answerTo(confirmation, decision));
       await result;
     };
     expect(await mayPay()).toBe(false);
@@ -327,8 +327,8 @@ describe("a person who is asked", () => {
     expect(await mayPay()).toBe(true);
     const other = await sessions.open();
     const remembered = other.turn().dispatch(call("a", "approve"));
-    const inquiry = await nextInquiry();
-    await other.answer(inquiry.id, answerTo(inquiry, "always"));
+    const confirmation = await nextConfirmation();
+    await other.answer(confirmation.id, answerTo(confirmation, "always"));
     await remembered;
     expect((await other.turn().dispatch(call("p", "pay")))?.success).toBe(true);
   });
@@ -341,11 +341,11 @@ describe("a person who is asked", () => {
         { ...ASK, tools: ["approve"], remember: "session" },
       ],
     });
-    const { sessions, nextInquiry } = await testSessions(TOOLS, { policy });
+    const { sessions, nextConfirmation } = await testSessions(TOOLS, { policy });
     const session = await sessions.open();
     const first = session.turn().dispatch(call("a", "approve"));
-    const inquiry = await nextInquiry();
-    await session.answer(inquiry.id, answerTo(inquiry, "always"));
+    const confirmation = await nextConfirmation();
+    await session.answer(confirmation.id, answerTo(confirmation, "always"));
     await first;
     const turn = session.turn();
     expect(await turn.dispatch(call("b", "approve"))).toMatchObject({ success: true });

@@ -44,15 +44,15 @@ test("the amounts of all calls that took effect stay within the limit, whatever 
           confirmations: { default: { write: "auto" } },
         });
         const principal = { id: "ann", kind: "user" } as const;
-        sessions.onInquiry((event) => {
-          const { type, inquiry } = event;
-          if (type !== "requested" || inquiry.kind === "question") return;
-          const input = JSON.parse(inquiry.shown.arguments) as { amount: number; answer: string };
+        sessions.onConfirmation((event) => {
+          const { type, confirmation } = event;
+          if (type !== "requested" || confirmation.kind === "question") return;
+          const input = JSON.parse(confirmation.shown.arguments) as { amount: number; answer: string };
           if (input.answer === "wait") return;
           const decision = input.answer === "deny" ? "deny" : "allow";
           const edited = { ...input, amount: input.amount * 2, asks: true };
-          void sessions.answer(inquiry.id, {
-            ...answerTo(inquiry, decision),
+          void sessions.answer(confirmation.id, {
+            ...answerTo(confirmation, decision),
             ...(input.answer === "edit" && { arguments: edited }),
           });
         });

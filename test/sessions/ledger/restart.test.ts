@@ -103,11 +103,11 @@ describe.each(STORES)("with a store %s, after a restart", (_where, newStore) => 
     const before = await start(policy);
     const opened = await before.sessions.open({ id: "s" });
     void opened.turn({ id: "t" }).dispatchAll([call("p", "pay")]);
-    const inquiry = await before.nextInquiry();
+    const confirmation = await before.nextConfirmation();
     await before.sessions.close();
     const { sessions } = await start(policy);
     const session = sessions.get("s") as Session;
-    await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+    await session.answer(confirmation.id, answerTo(confirmation, "allow"));
     const turn = await session.findTurn("t");
     for (;;) {
       const [execution] = (await turn?.messages())?.[0]?.executions ?? [];

@@ -19,10 +19,10 @@ const run = (session: Session, name: string): Promise<ToolExecution | null> =>
 
 /** What becomes of a call that a person, if one is asked, denies. */
 async function levelIn(mode: SessionMode, name: string, more = {}): Promise<string> {
-  const { sessions, nextInquiry } = await testSessions(TOOLS, more);
+  const { sessions, nextConfirmation } = await testSessions(TOOLS, more);
   const session = await sessions.open({ mode });
   const ended = run(session, name);
-  const first = await Promise.race([ended, nextInquiry()]);
+  const first = await Promise.race([ended, nextConfirmation()]);
   if (first !== null && "kind" in first) {
     await sessions.answer(first.id, answerTo(first, "deny"));
     await ended;
@@ -120,13 +120,13 @@ test("a mode of a store that cannot be read is taken for manual", () => {
 describe.each(["review", "audit"] as const)("in the mode %s", (mode) => {
   test("a call whose changes cannot be staged is asked about, with a note, whatever its tool says", async () => {
     const tools = [tool("shell", "execute", undefined, { confirm: "auto" }), ...TOOLS.slice(0, 2)];
-    const { sessions, nextInquiry } = await testSessions(tools);
+    const { sessions, nextConfirmation } = await testSessions(tools);
     const session = await sessions.open({ mode });
     for (const name of ["shell", "write"]) {
       const ended = run(session, name);
-      const inquiry = await nextInquiry();
-      expect(inquiry.shown.question).toContain("cannot be staged, and takes effect at once");
-      await sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+      const confirmation = await nextConfirmation();
+      expect(confirmation.shown.question).toContain("cannot be staged, and takes effect at once");
+      await sessions.answer(confirmation.id, answerTo(confirmation, "allow"));
       expect((await ended)?.success).toBe(true);
     }
     expect((await run(session, "read"))?.success).toBe(true);

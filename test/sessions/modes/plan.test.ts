@@ -20,13 +20,13 @@ const run = (session: Session, name: string, args = {}): Promise<ToolExecution |
 
 /** Submits a plan, and answers. */
 async function submit(
-  { sessions, nextInquiry }: TestSessions,
+  { sessions, nextConfirmation }: TestSessions,
   session: Session,
   decision: "allow" | "deny",
 ): Promise<ToolExecution | null> {
   const submitted = run(session, "submit_plan", PLAN);
-  const inquiry = await nextInquiry();
-  await sessions.answer(inquiry.id, answerTo(inquiry, decision));
+  const confirmation = await nextConfirmation();
+  await sessions.answer(confirmation.id, answerTo(confirmation, decision));
   return submitted;
 }
 
@@ -47,8 +47,8 @@ describe("in the mode plan", () => {
     expect(await run(session, "write")).toMatchObject({ success: true });
     // Autonomous lifts the levels of classes, not a tool's own.
     const shell = run(session, "shell");
-    const inquiry = await opened.nextInquiry();
-    await opened.sessions.answer(inquiry.id, answerTo(inquiry, "deny"));
+    const confirmation = await opened.nextConfirmation();
+    await opened.sessions.answer(confirmation.id, answerTo(confirmation, "deny"));
     expect((await shell)?.error?.code).toBe("user_denied");
     await opened.sessions.close();
   });
@@ -62,16 +62,20 @@ describe("in the mode plan", () => {
     await opened.sessions.close();
   });
 
-  test("the inquiry is one about a plan, says what approving means, and offers no 'always'", async () => {
-    const { sessions, nextInquiry, events } = await testSessions(TOOLS);
+  test("the confirmation is one about a plan, says what approving means, and offers no 'always'", async () => {
+    const { sessions, nextConfirmation, events } = await testSessions(TOOLS);
     const session = await sessions.open({ mode: "plan" });
     const submitted = run(session, "submit_plan", PLAN);
-    const inquiry = await nextInquiry();
-    expect(inquiry).toMatchObject({ kind: "plan", choices: ["allow", "deny"] });
-    expect(inquiry.shown.question).toContain("Afterwards, calls run as in the mode autonomous");
-    expect(inquiry.shown.inputSummary.text).toContain(PLAN.plan);
+    const confirmation = await nextConfirmation();
+    expect(confirmation).toMatchObject({ kind: "plan", choices: ["allow", "deny"] });
+    expect(confirmation.shown.question).toContain("Afterwards, calls run as in the mode autonomous");
+    expect(confirmation.shown.inputSummary.text).toContain(PLAN.plan);
     expect(events).toContainEqual(
-      expect.objectContaining({ type: "tool.confirmation_requested", kind: "plan", requestId: inquiry.id }),
+      expect.objectContaining({
+        type: "tool.confirmation_requested",
+        kind: "plan",
+        requestId: confirmation.id,
+      }),
     );
     await session.cancel();
     expect((await submitted)?.error?.code).toBe("cancelled");
@@ -80,12 +84,12 @@ describe("in the mode plan", () => {
   });
 
   test("a person can change the plan, which the model reads", async () => {
-    const { sessions, nextInquiry } = await testSessions(TOOLS);
+    const { sessions, nextConfirmation } = await testSessions(TOOLS);
     const session = await sessions.open({ mode: "plan" });
     const submitted = run(session, "submit_plan", PLAN);
-    const inquiry = await nextInquiry();
-    await sessions.answer(inquiry.id, {
-      ...answerTo(inquiry, "allow"),
+    const confirmation = await nextConfirmation();
+    await sessions.answer(confirmation.id, {
+      ...answerTo(confirmation, "allow"),
       arguments: { plan: "1. Read only." },
     });
     expect(await submitted).toMatchObject({
@@ -138,8 +142,8 @@ describe("the approval of a plan", () => {
     await submit(opened, session, "allow");
     expect(session).toMatchObject({ mode: "manual", isPlanApproved: false });
     const read = run(session, "read");
-    const inquiry = await opened.nextInquiry();
-    await opened.sessions.answer(inquiry.id, answerTo(inquiry, "deny"));
+    const confirmation = await opened.nextConfirmation();
+    await opened.sessions.answer(confirmation.id, answerTo(confirmation, "deny"));
     expect((await read)?.error?.code).toBe("user_denied");
     await opened.sessions.close();
   });
@@ -154,7 +158,7 @@ describe("the approval of a plan", () => {
       .get("s2")
       ?.turn({ id: "t" })
       .dispatchAll([call("c", "submit_plan", PLAN)]);
-    const waiting = await before.nextInquiry();
+    const waiting = await before.nextConfirmation();
     await before.sessions.close();
     const after = await testSessions(TOOLS, { store });
     expect(after.sessions.get("s1")).toMatchObject({ mode: "plan", isPlanApproved: true });

@@ -34,7 +34,7 @@ test.each([
 ] as const)("in the mode %s, writes are held unasked, and reads see them", async (mode) => {
   const tree = new GrantedTree();
   onTestFinished(() => tree[Symbol.dispose]());
-  const { sessions, nextInquiry } = await testSessions(fsTools(), {
+  const { sessions, nextConfirmation } = await testSessions(fsTools(), {
     policy: {
       check: () => allow({ sandbox: "host", capabilities: { fs: [{ directory: tree.root, write: true }] } }),
     },
@@ -49,11 +49,11 @@ test.each([
   });
   // A destructive call is asked about, and what it changes is held as well: no note says otherwise.
   const deleted = turn.dispatch(call("c3", "delete_file", { path: "a.txt" }));
-  const inquiry = await nextInquiry();
-  expect(inquiry.shown.question).not.toContain("cannot be staged");
+  const confirmation = await nextConfirmation();
+  expect(confirmation.shown.question).not.toContain("cannot be staged");
   // Changes that were to be held stay so, whatever the mode is when the call runs.
   await session.setMode("autonomous");
-  await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+  await session.answer(confirmation.id, answerTo(confirmation, "allow"));
   expect((await deleted)?.success).toBe(true);
   expect([...held]).toEqual([["a.txt", undefined]]);
   expect(existsSync(join(tree.root, "a.txt"))).toBe(false);

@@ -9,8 +9,8 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import { allow, ask, deny, type PolicyDecision } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { InquiryAnswer } from "../../../src/sessions/confirmations/answer.ts";
-import type { CallInquiry } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { PersonAnswer } from "../../../src/sessions/confirmations/answer.ts";
+import type { CallConfirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { ConfirmationOptions } from "../../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
@@ -67,7 +67,12 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
       return sessions;
     };
     onTestFinished(() => sandboxes.close());
-    return { ...world, world, start };
+    const renameStored = async (from: string, to: string): Promise<void> => {
+      const [{ id, mode } = { id: "", mode: "" }] = (await last?.sessions()) ?? [];
+      if (!mode.includes(from)) throw new Error(`the stored mode has no ${from}: ${mode}`);
+      await last?.setMode(id, mode.replace(from, to));
+    };
+    return { ...world, world, start, renameStored };
   }
 
   /** Its process writes no end and no claim of a call any more. */
@@ -82,12 +87,12 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     });
   }
 
-  async function asked(sessions: Sessions, count = 1): Promise<readonly CallInquiry[]> {
-    while (sessions.openInquiries().length < count) await sleep(2);
-    return sessions.openInquiries() as readonly CallInquiry[];
+  async function asked(sessions: Sessions, count = 1): Promise<readonly CallConfirmation[]> {
+    while (sessions.openConfirmations().length < count) await sleep(2);
+    return sessions.openConfirmations() as readonly CallConfirmation[];
   }
 
-  const answerTo = ({ digest }: CallInquiry, rest: Partial<InquiryAnswer>): InquiryAnswer => ({
+  const answerTo = ({ digest }: CallConfirmation, rest: Partial<PersonAnswer>): PersonAnswer => ({
     decision: "allow",
     digest,
     by: "ann",
@@ -97,16 +102,16 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
   /** Makes calls in a process, which dies after an answer to the first of them. */
   async function answered(
     { start }: Awaited<ReturnType<typeof place>>,
-    given: Partial<InquiryAnswer>,
+    given: Partial<PersonAnswer>,
     calls: readonly ToolCall[] = [{ id: "c0", name: "put", arguments: { n: 0 } }],
   ): Promise<void> {
     const sessions = await start(true);
     const session = await sessions.open({ id: "s" });
     void session.turn({ id: "t" }).dispatchAll(calls, { messageId: "m" });
-    const inquiry = (await asked(sessions, calls.length)).find(
+    const confirmation = (await asked(sessions, calls.length)).find(
       ({ callId }) => callId === "c0",
-    ) as CallInquiry;
-    expect(await sessions.answer(inquiry.id, answerTo(inquiry, given))).toMatchObject({
+    ) as CallConfirmation;
+    expect(await sessions.answer(confirmation.id, answerTo(confirmation, given))).toMatchObject({
       outcome: "resolved",
     });
   }
@@ -136,7 +141,7 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     at.world.decide = later;
     const sessions = await at.start(false);
     expect(await executions(sessions)).toMatchObject([{ error: { code: "user_denied" } }]);
-    expect([at.ran, sessions.openInquiries()]).toEqual([[], []]);
+    expect([at.ran, sessions.openConfirmations()]).toEqual([[], []]);
   });
 
   test("leaves a denial as it is if an approval of another call then covers it", async () => {
@@ -145,7 +150,7 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     const session = await first.open({ id: "s" });
     const calls = [0, 1].map((n) => ({ id: `c${n}`, name: "put", arguments: { n } }));
     void session.turn({ id: "t" }).dispatchAll(calls, { messageId: "m" });
-    const [one, two] = (await asked(first, 2)) as readonly [CallInquiry, CallInquiry];
+    const [one, two] = (await asked(first, 2)) as readonly [CallConfirmation, CallConfirmation];
     await first.answer(one.id, answerTo(one, { decision: "deny" }));
     await first.answer(two.id, answerTo(two, { decision: "always" }));
     const sessions = await at.start(false);
@@ -179,9 +184,9 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     await answered(at, { arguments: { n: 7 } });
     at.world.decide = LATER["allows more"] as () => PolicyDecision;
     const sessions = await at.start(false);
-    const [inquiry] = (await asked(sessions)) as readonly [CallInquiry];
+    const [confirmation] = (await asked(sessions)) as readonly [CallConfirmation];
     expect(at.ran).toEqual([]);
-    await sessions.answer(inquiry.id, answerTo(inquiry, { decision: "deny" }));
+    await sessions.answer(confirmation.id, answerTo(confirmation, { decision: "deny" }));
     expect(await executions(sessions)).toMatchObject([{ error: { code: "user_denied" } }]);
     expect(at.ran).toEqual([]);
   });
@@ -206,10 +211,10 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     const session = await first.open({ id: "s" });
     const message = [{ id: "c0", name: "put", arguments: { n: 0 } }];
     void session.turn({ id: "t" }).dispatchAll(message, { messageId: "m" });
-    const [inquiry] = (await asked(first)) as readonly [CallInquiry];
-    await first.answer(inquiry.id, answerTo(inquiry, { decision: "always" }));
+    const [confirmation] = (await asked(first)) as readonly [CallConfirmation];
+    await first.answer(confirmation.id, answerTo(confirmation, { decision: "always" }));
     await expect.poll(() => session.approvals().length).toBe(1);
-    expect(await session.revokeApproval(inquiry.id)).toBe(true);
+    expect(await session.revokeApproval(confirmation.id)).toBe(true);
     const sessions = await at.start(false);
     expect(await executions(sessions)).toMatchObject([{ success: true, confirmation: { by: "ann" } }]);
     const again = sessions.get("s");
@@ -219,7 +224,10 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     expect(at.ran).toEqual([{ n: 0 }]);
   });
 
-  test("leaves a mode awaiting a new plan that was set after a plan was approved", async () => {
+  test.each([
+    ["", "planConfirmation"],
+    [" by an earlier version", "planInquiry"],
+  ])("leaves a mode awaiting a new plan that was set after a plan was approved%s", async (_by, stored) => {
     const at = await place();
     at.registry.register(
       defineTool({
@@ -236,12 +244,13 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     void session
       .turn({ id: "t" })
       .dispatchAll([{ id: "c0", name: "submit", arguments: {} }], { messageId: "m" });
-    const [inquiry] = (await asked(first)) as readonly [CallInquiry];
-    await first.answer(inquiry.id, answerTo(inquiry, {}));
+    const [confirmation] = (await asked(first)) as readonly [CallConfirmation];
+    await first.answer(confirmation.id, answerTo(confirmation, {}));
     await expect.poll(() => session.isPlanApproved).toBe(true);
     await session.setMode("manual");
     await session.setMode("plan");
     expect(session.isPlanApproved).toBe(false);
+    await at.renameStored("planConfirmation", stored);
     const sessions = await at.start(false);
     expect(await executions(sessions)).toMatchObject([{ success: true }]);
     expect(sessions.get("s")).toMatchObject({ mode: "plan", isPlanApproved: false });
@@ -254,12 +263,12 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     void session
       .turn({ id: "t" })
       .dispatchAll([{ id: "c0", name: "put", arguments: { n: 0 } }], { messageId: "m" });
-    const [before] = (await asked(first)) as readonly [CallInquiry];
+    const [before] = (await asked(first)) as readonly [CallConfirmation];
     at.world.decide = () => allow(GRANT);
     const sessions = await at.start(false);
     await sleep(20);
     expect(at.ran).toEqual([]);
-    expect(sessions.openInquiries()).toMatchObject([{ id: before.id }]);
+    expect(sessions.openConfirmations()).toMatchObject([{ id: before.id }]);
     expect(await sessions.answer(before.id, answerTo(before, { decision: "deny" }))).toMatchObject({
       outcome: "resolved",
     });
@@ -274,7 +283,7 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     void session
       .turn({ id: "t" })
       .dispatchAll([{ id: "c0", name: "put", arguments: { n: 0 } }], { messageId: "m" });
-    const [before] = (await asked(first)) as readonly [CallInquiry];
+    const [before] = (await asked(first)) as readonly [CallConfirmation];
     at.world.decide = () => deny("no");
     const sessions = await at.start(false);
     expect(await executions(sessions)).toMatchObject([{ error: { code: "permission_denied" } }]);

@@ -20,13 +20,13 @@ const write = tool("write_file", "write", () => {
   writeSync(1, "running\n");
   return new Promise(() => {});
 });
-const { sessions, nextInquiry, events } = await testSessions([write], { store, journal });
+const { sessions, nextConfirmation, events } = await testSessions([write], { store, journal });
 const session = await sessions.open({ id: "s1", principal: { id: "ann", kind: "user" } });
 void session.turn({ id: "t1" }).dispatchAll([call("c1", "write_file")], { messageId: "m1" });
-const inquiry = await nextInquiry();
+const confirmation = await nextConfirmation();
 writeSync(1, "waiting\n");
 await lines.next();
-await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+await session.answer(confirmation.id, answerTo(confirmation, "allow"));
 while (!events.some(({ type }) => type === "tool.completed")) await new Promise(setImmediate);
 await journal.flush();
 writeSync(1, "ended\n");

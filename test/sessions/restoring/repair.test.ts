@@ -82,7 +82,7 @@ describe("After kill -9, the journal decides on a call", () => {
     await using journal = await openJournal({ directory: join(folder, "journal") });
     const store = new SqliteSessionStore(join(folder, "store.db"));
     const { sessions, events } = await testSessions([write], { store, journal });
-    expect(sessions.openInquiries()).toEqual([]);
+    expect(sessions.openConfirmations()).toEqual([]);
     expect(await executionOf(sessions.get("s1"))).toMatchObject({ success: false, error });
     expect(events.filter(({ type }) => type === "tool.started")).toEqual([]);
     expect(readFileSync(join(folder, "effects"), "utf8")).toBe("ran\n");
@@ -93,7 +93,7 @@ describe("After kill -9, the journal decides on a call", () => {
     const folder = await killed("ended", true);
     const store = new SqliteSessionStore(join(folder, "store.db"));
     const { sessions } = await testSessions([tool("write_file", "write")], { store });
-    expect(sessions.openInquiries()).toHaveLength(1);
+    expect(sessions.openConfirmations()).toHaveLength(1);
     await sessions.close();
   });
 });
@@ -122,10 +122,10 @@ describe("With a disk that lies about what is durable, a call runs once", () => 
     const before = await start(disk.open(), journal);
     const session = await before.sessions.open({ id: "s1" });
     void session.turn({ id: "t1" }).dispatchAll([call("c1", "write_file")], { messageId: "m1" });
-    const inquiry = await before.nextInquiry();
+    const confirmation = await before.nextConfirmation();
     const reach = async (): Promise<void> => {
       if (at("asked")) return;
-      await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+      await session.answer(confirmation.id, answerTo(confirmation, "allow"));
       // What the person answered is written; what follows happens later.
       if (at("allowed")) return;
       await gate.hasBegun(1);
@@ -142,7 +142,7 @@ describe("With a disk that lies about what is durable, a call runs once", () => 
 
     await using reopened = await openJournal({ directory });
     const after = await start(disk.open(), reopened);
-    for (const open of after.sessions.openInquiries()) {
+    for (const open of after.sessions.openConfirmations()) {
       await after.sessions.answer(open.id, answerTo(open, "allow"));
     }
     const ending = executionOf(after.sessions.get("s1"));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { LedgerRecord, LedgerTable, SessionStore } from "../../../src/sessions/store/store.ts";
-import { ALLOWED, APPROVAL, CALL, DENIED, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
+import { ALLOWED, APPROVAL, CALL, CONFIRMATION, DENIED, executionOf, MESSAGE, SESSION } from "./records.ts";
 import { type StorePlace, storeTargets } from "./targets.ts";
 
 let place: StorePlace;
@@ -98,19 +98,19 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
       expect(await store.unfinishedMessages()).toEqual([second, third]);
     });
 
-    test("removes a turn with its calls and inquiries, and nothing else", async () => {
+    test("removes a turn with its calls and confirmations, and nothing else", async () => {
       await addMessage();
       await store.addMessage({ ...MESSAGE, turnId: "t2" });
       await store.count(CALL, "write_file");
       await store.end(CALL, executionOf("call_0"));
-      await store.addInquiry(INQUIRY);
-      await store.addInquiry({ ...INQUIRY, id: "q2", turnId: "t2" });
+      await store.addConfirmation(CONFIRMATION);
+      await store.addConfirmation({ ...CONFIRMATION, id: "q2", turnId: "t2" });
       await store.removeTurn("s1", "t1");
       store = await reopen(store);
       expect(await store.messages("s1", "t1")).toEqual([]);
       expect(await store.calls("s1", "t1", "m1")).toEqual([]);
-      expect(await store.inquiry("q1")).toBeUndefined();
-      expect(await store.inquiry("q2")).toBeDefined();
+      expect(await store.confirmation("q1")).toBeUndefined();
+      expect(await store.confirmation("q2")).toBeDefined();
       expect(await store.messages("s1", "t2")).toHaveLength(1);
       expect(await store.counts("s1")).toEqual(new Map([["write_file", 1]]));
     });
@@ -161,7 +161,7 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
       await addMessage();
       await store.claim(CALL);
       await store.count(CALL, "write_file");
-      await store.addInquiry(INQUIRY);
+      await store.addConfirmation(CONFIRMATION);
       await store.addApproval(APPROVAL);
       await store.addApproval({ ...APPROVAL, id: "q2", for: "workspace", workspace: "/srv/project" });
       await store.addApproval({ ...APPROVAL, id: "q3", for: 1_000 });
@@ -171,7 +171,7 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
       expect(await store.unfinishedMessages()).toEqual([]);
       expect(await store.calls("s1", "t1", "m1")).toEqual([]);
       expect(await store.counts("s1")).toEqual(new Map());
-      expect(await store.pendingInquiries()).toEqual([]);
+      expect(await store.pendingConfirmations()).toEqual([]);
       expect((await store.approvals()).map(({ approval }) => approval.id)).toEqual(["q2"]);
     });
   });
@@ -264,78 +264,87 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
     });
   });
 
-  describe("of inquiries", () => {
+  describe("of confirmations", () => {
     beforeEach(addMessage);
 
-    test("keeps an inquiry as it is", async () => {
-      await store.addInquiry(INQUIRY);
+    test("keeps a confirmation as it is", async () => {
+      await store.addConfirmation(CONFIRMATION);
       store = await reopen(store);
-      expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY });
-      expect(await store.inquiry("q2")).toBeUndefined();
-      expect(await store.pendingInquiries()).toEqual([{ inquiry: INQUIRY }]);
+      expect(await store.confirmation("q1")).toEqual({ confirmation: CONFIRMATION });
+      expect(await store.confirmation("q2")).toBeUndefined();
+      expect(await store.pendingConfirmations()).toEqual([{ confirmation: CONFIRMATION }]);
     });
 
     test("lets the first resolution win, and tells all who won", async () => {
-      await store.addInquiry(INQUIRY);
+      await store.addConfirmation(CONFIRMATION);
       const answers = await Promise.all([
-        store.resolveInquiry("q1", ALLOWED),
-        store.resolveInquiry("q1", DENIED),
+        store.resolveConfirmation("q1", ALLOWED),
+        store.resolveConfirmation("q1", DENIED),
       ]);
       expect(answers).toEqual([ALLOWED, ALLOWED]);
       store = await reopen(store);
-      expect(await store.resolveInquiry("q1", DENIED)).toEqual(ALLOWED);
-      expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution: ALLOWED });
-      expect(await store.resolveInquiry("q2", DENIED)).toBeUndefined();
+      expect(await store.resolveConfirmation("q1", DENIED)).toEqual(ALLOWED);
+      expect(await store.confirmation("q1")).toEqual({ confirmation: CONFIRMATION, resolution: ALLOWED });
+      expect(await store.resolveConfirmation("q2", DENIED)).toBeUndefined();
     });
 
-    test("keeps an inquiry and its resolution if the same id is added again", async () => {
-      await store.addInquiry(INQUIRY);
-      await store.resolveInquiry("q1", ALLOWED);
-      await store.addInquiry({ ...INQUIRY, callId: "call_1" });
-      expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution: ALLOWED });
+    test("keeps a confirmation and its resolution if the same id is added again", async () => {
+      await store.addConfirmation(CONFIRMATION);
+      await store.resolveConfirmation("q1", ALLOWED);
+      await store.addConfirmation({ ...CONFIRMATION, callId: "call_1" });
+      expect(await store.confirmation("q1")).toEqual({ confirmation: CONFIRMATION, resolution: ALLOWED });
     });
 
     test("adds the same question about a call of a tool once, and returns what holds for a second one", async () => {
       const added = await Promise.all(
         ["q1", "q2", "q3"].map((id) =>
-          store.addInquiry({ ...INQUIRY, id, callId: "call_1/1", parent: "call_1" }),
+          store.addConfirmation({ ...CONFIRMATION, id, callId: "call_1/1", parent: "call_1" }),
         ),
       );
-      const ids = new Set(added.map((record) => record?.inquiry.id));
+      const ids = new Set(added.map((record) => record?.confirmation.id));
       expect(ids.size).toBe(1);
       const [id = ""] = ids;
-      expect((await store.pendingInquiries()).map(({ inquiry }) => inquiry.id)).toEqual([id]);
-      await store.resolveInquiry(id, ALLOWED);
+      expect((await store.pendingConfirmations()).map(({ confirmation }) => confirmation.id)).toEqual([id]);
+      await store.resolveConfirmation(id, ALLOWED);
       store = await reopen(store);
-      const again = { ...INQUIRY, id: "q4", callId: "call_1/1", parent: "call_1" };
-      expect(await store.addInquiry(again)).toMatchObject({ inquiry: { id }, resolution: ALLOWED });
+      const again = { ...CONFIRMATION, id: "q4", callId: "call_1/1", parent: "call_1" };
+      expect(await store.addConfirmation(again)).toMatchObject({ confirmation: { id }, resolution: ALLOWED });
       const other = { ...again, id: "q5", digest: "f".repeat(64) };
-      expect(await store.addInquiry(other)).toEqual({ inquiry: other });
-      await store.resolveInquiry("q5", DENIED);
-      expect(await store.addInquiry(again)).toMatchObject({ inquiry: { id: "q5" }, resolution: DENIED });
+      expect(await store.addConfirmation(other)).toEqual({ confirmation: other });
+      await store.resolveConfirmation("q5", DENIED);
+      expect(await store.addConfirmation(again)).toMatchObject({
+        confirmation: { id: "q5" },
+        resolution: DENIED,
+      });
     });
 
     test("adds a question anew that nobody answered, that is about a call of the model, or that a running tool asks", async () => {
-      const nested = { ...INQUIRY, callId: "call_1/1", parent: "call_1" };
-      await store.addInquiry(nested);
-      await store.resolveInquiry("q1", { decision: "timeout", at: 9_000 });
-      expect(await store.addInquiry({ ...nested, id: "q2" })).toMatchObject({ inquiry: { id: "q2" } });
-      await store.addInquiry({ ...INQUIRY, id: "q5" });
-      await store.resolveInquiry("q5", ALLOWED);
-      expect(await store.addInquiry({ ...INQUIRY, id: "q6" })).toMatchObject({ inquiry: { id: "q6" } });
-      const question = { ...nested, kind: "question", id: "q3" } as unknown as Inquiry;
-      await store.addInquiry(question);
-      expect(await store.addInquiry({ ...question, id: "q4" })).toMatchObject({ inquiry: { id: "q4" } });
+      const nested = { ...CONFIRMATION, callId: "call_1/1", parent: "call_1" };
+      await store.addConfirmation(nested);
+      await store.resolveConfirmation("q1", { decision: "timeout", at: 9_000 });
+      expect(await store.addConfirmation({ ...nested, id: "q2" })).toMatchObject({
+        confirmation: { id: "q2" },
+      });
+      await store.addConfirmation({ ...CONFIRMATION, id: "q5" });
+      await store.resolveConfirmation("q5", ALLOWED);
+      expect(await store.addConfirmation({ ...CONFIRMATION, id: "q6" })).toMatchObject({
+        confirmation: { id: "q6" },
+      });
+      const question = { ...nested, kind: "question", id: "q3" } as unknown as Confirmation;
+      await store.addConfirmation(question);
+      expect(await store.addConfirmation({ ...question, id: "q4" })).toMatchObject({
+        confirmation: { id: "q4" },
+      });
     });
 
     test("adds no question about a call of a tool whose call has ended", async () => {
-      const nested = { ...INQUIRY, id: "q1", callId: "call_0/1/2", parent: "call_0/1" };
+      const nested = { ...CONFIRMATION, id: "q1", callId: "call_0/1/2", parent: "call_0/1" };
       await store.claim(CALL);
       await store.end(CALL, executionOf("call_0"));
       store = await reopen(store);
-      expect(await store.addInquiry(nested)).toBeUndefined();
-      expect(await store.inquiry("q1")).toBeUndefined();
-      expect(await store.addInquiry({ ...nested, callId: "call_1/1/2" })).toBeDefined();
+      expect(await store.addConfirmation(nested)).toBeUndefined();
+      expect(await store.confirmation("q1")).toBeUndefined();
+      expect(await store.addConfirmation({ ...nested, callId: "call_1/1/2" })).toBeDefined();
     });
 
     test("keeps changed arguments and approvals in a resolution", async () => {
@@ -350,21 +359,21 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
           calls: 3,
         },
       };
-      await store.addInquiry(INQUIRY);
-      await store.resolveInquiry("q1", resolution);
+      await store.addConfirmation(CONFIRMATION);
+      await store.resolveConfirmation("q1", resolution);
       store = await reopen(store);
-      expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution });
+      expect(await store.confirmation("q1")).toEqual({ confirmation: CONFIRMATION, resolution });
     });
 
     test("lists what was resolved as long as its call has not begun", async () => {
-      await store.addInquiry(INQUIRY);
-      await store.addInquiry({ ...INQUIRY, id: "q2", callId: "call_1" });
-      await store.addInquiry({ ...INQUIRY, id: "q3", callId: "call_1/1", parent: "call_1" });
-      for (const id of ["q1", "q2", "q3"]) await store.resolveInquiry(id, ALLOWED);
+      await store.addConfirmation(CONFIRMATION);
+      await store.addConfirmation({ ...CONFIRMATION, id: "q2", callId: "call_1" });
+      await store.addConfirmation({ ...CONFIRMATION, id: "q3", callId: "call_1/1", parent: "call_1" });
+      for (const id of ["q1", "q2", "q3"]) await store.resolveConfirmation(id, ALLOWED);
       await store.count(CALL, "write_file");
       store = await reopen(store);
       const pending = async (): Promise<readonly string[]> =>
-        (await store.pendingInquiries()).map(({ inquiry }) => inquiry.id);
+        (await store.pendingConfirmations()).map(({ confirmation }) => confirmation.id);
       expect(await pending()).toEqual(["q1", "q2"]);
       await store.claim(CALL);
       expect(await pending()).toEqual(["q2"]);
@@ -376,8 +385,8 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
       expect(await pending()).toEqual([]);
     });
 
-    test("refuses an inquiry of an unknown session", async () => {
-      await expect(async () => store.addInquiry({ ...INQUIRY, sessionId: "s2" })).rejects.toThrow(
+    test("refuses a confirmation of an unknown session", async () => {
+      await expect(async () => store.addConfirmation({ ...CONFIRMATION, sessionId: "s2" })).rejects.toThrow(
         expect.objectContaining({ code: "session_store_failed" }),
       );
     });

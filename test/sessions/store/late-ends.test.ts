@@ -5,7 +5,7 @@ import { SessionStoreError } from "../../../src/sessions/session-errors.ts";
 import { GuardedStore } from "../../../src/sessions/store/guarded-store.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { answerTo, call, Gate, testSessions, tool } from "../harness.ts";
-import { CALL, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
+import { CALL, CONFIRMATION, executionOf, MESSAGE, SESSION } from "./records.ts";
 
 /** A store in memory whose disk can be full. */
 class FullStore extends MemorySessionStore {
@@ -68,14 +68,16 @@ describe("The end of a call that the store cannot write", () => {
 
   test("keeps every call, message and allowing answer waiting until it is written", async () => {
     const { disk, store } = await filled();
-    disk.addInquiry(INQUIRY);
+    disk.addConfirmation(CONFIRMATION);
     const allow = { decision: "allow", by: "bob", at: 1 } as const;
     expect(store.problem).toBe("the disk is full");
     expect(() => store.claim(SECOND)).toThrow(SessionStoreError);
     expect(() => store.addMessage({ ...MESSAGE, messageId: "m2" })).toThrow(SessionStoreError);
-    expect(() => store.resolveInquiry("q1", allow)).toThrow(SessionStoreError);
-    expect(disk.inquiry("q1")).not.toHaveProperty("resolution");
-    expect(await store.resolveInquiry("q1", { ...allow, decision: "deny" })).toMatchObject({ by: "bob" });
+    expect(() => store.resolveConfirmation("q1", allow)).toThrow(SessionStoreError);
+    expect(disk.confirmation("q1")).not.toHaveProperty("resolution");
+    expect(await store.resolveConfirmation("q1", { ...allow, decision: "deny" })).toMatchObject({
+      by: "bob",
+    });
     disk.isFull = false;
     await until(() => store.problem === undefined);
     expect(await store.claim(SECOND)).toEqual({ state: "fresh" });
@@ -131,7 +133,7 @@ test("With a store that fails, a call that runs has its result, and nothing else
   const disk = new FullStore();
   const ran: string[] = [];
   const write = tool("write_file", "write", (_input, { callId }) => ran.push(callId));
-  const { sessions, nextInquiry } = await testSessions([tool("wait", "read", gate.host), write], {
+  const { sessions, nextConfirmation } = await testSessions([tool("wait", "read", gate.host), write], {
     store: disk,
   });
   const session: Session = await sessions.open({ id: "s1" });
@@ -139,11 +141,11 @@ test("With a store that fails, a call that runs has its result, and nothing else
   const calls = [call("c1", "wait"), call("c2", "write_file")];
   const results = turn.dispatchAll(calls, { messageId: "m1" });
   await gate.hasBegun(1);
-  const inquiry = await nextInquiry();
+  const confirmation = await nextConfirmation();
   disk.isFull = true;
   gate.release("c1");
   await until(() => sessions.problem !== undefined);
-  await expect(session.answer(inquiry.id, answerTo(inquiry, "allow"))).rejects.toBeInstanceOf(
+  await expect(session.answer(confirmation.id, answerTo(confirmation, "allow"))).rejects.toBeInstanceOf(
     SessionStoreError,
   );
   await expect(session.turn().dispatch(call("c3", "write_file"))).rejects.toBeInstanceOf(SessionStoreError);
@@ -151,7 +153,7 @@ test("With a store that fails, a call that runs has its result, and nothing else
   disk.isFull = false;
   await until(() => sessions.problem === undefined);
   expect(disk.calls("s1", "t1", "m1")).toMatchObject([{ state: "ended" }, { state: "not-begun" }]);
-  await session.answer(inquiry.id, answerTo(inquiry, "allow"));
+  await session.answer(confirmation.id, answerTo(confirmation, "allow"));
   expect(await results).toMatchObject([{ success: true }, { success: true }]);
   expect(ran).toEqual(["c2"]);
   await sessions.close();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { CallIdentity } from "../../../src/sessions/store/call-identity.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
-import { ALLOWED, APPROVAL, CALL, DENIED, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
+import { ALLOWED, APPROVAL, CALL, CONFIRMATION, DENIED, executionOf, MESSAGE, SESSION } from "./records.ts";
 
 /** Something that is done to a store, and what is told of it. */
 export interface Operation {
@@ -12,7 +12,7 @@ export interface Operation {
 const sessionId = fc.constantFrom("s1", "s2");
 const turnId = fc.constantFrom("t1", "t2");
 const messageId = fc.constantFrom("m1", "m2");
-const inquiryId = fc.constantFrom("q1", "q2");
+const confirmationId = fc.constantFrom("q1", "q2");
 const identity: fc.Arbitrary<CallIdentity> = fc
   .record({
     sessionId,
@@ -63,23 +63,23 @@ export const OPERATIONS: fc.Arbitrary<Operation> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: operation("addInquiry", fc.tuple(inquiryId, identity), (store, [id, call]) =>
-      store.addInquiry({ ...INQUIRY, id, ...placeOf(call) }),
+    arbitrary: operation("addConfirmation", fc.tuple(confirmationId, identity), (store, [id, call]) =>
+      store.addConfirmation({ ...CONFIRMATION, id, ...placeOf(call) }),
     ),
   },
   {
     weight: 4,
     arbitrary: operation(
-      "resolveInquiry",
-      fc.tuple(inquiryId, fc.constantFrom(ALLOWED, DENIED)),
-      (store, [id, resolution]) => store.resolveInquiry(id, resolution),
+      "resolveConfirmation",
+      fc.tuple(confirmationId, fc.constantFrom(ALLOWED, DENIED)),
+      (store, [id, resolution]) => store.resolveConfirmation(id, resolution),
     ),
   },
-  operation("addApproval", fc.tuple(inquiryId, sessionId), (store, [id, session]) =>
+  operation("addApproval", fc.tuple(confirmationId, sessionId), (store, [id, session]) =>
     store.addApproval({ ...APPROVAL, id, sessionId: session, calls: 2 }),
   ),
-  { weight: 3, arbitrary: operation("useApproval", inquiryId, (store, id) => store.useApproval(id)) },
-  operation("removeApproval", inquiryId, (store, id) => store.removeApproval(id)),
+  { weight: 3, arbitrary: operation("useApproval", confirmationId, (store, id) => store.useApproval(id)) },
+  operation("removeApproval", confirmationId, (store, id) => store.removeApproval(id)),
 );
 
 function placeOf({ sessionId, turnId, messageId = "m1", callId }: CallIdentity) {
@@ -108,13 +108,13 @@ export async function contentOf(store: SessionStore): Promise<unknown> {
       })),
     ),
   }));
-  const pending = (await store.pendingInquiries()).map(({ inquiry }) => inquiry.id).sort();
+  const pending = (await store.pendingConfirmations()).map(({ confirmation }) => confirmation.id).sort();
   return {
     sessions: await store.sessions(),
     ofSessions: await Promise.all(ofSessions),
     unfinished: await store.unfinishedMessages(),
     pending,
-    inquiries: await Promise.all(["q1", "q2"].map((id) => store.inquiry(id))),
+    confirmations: await Promise.all(["q1", "q2"].map((id) => store.confirmation(id))),
     approvals: await store.approvals(),
   };
 }

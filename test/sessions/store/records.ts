@@ -1,7 +1,7 @@
 import { NOTHING_RAN, type ToolExecution } from "../../../src/engine/call/execution.ts";
 import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
 import type { Approval } from "../../../src/sessions/approvals.ts";
-import type { CallInquiry, Resolution } from "../../../src/sessions/confirmations/confirmation.ts";
+import type { CallConfirmation, Resolution } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { CallIdentity } from "../../../src/sessions/store/call-identity.ts";
 import type { MessageRecord, SessionRecord } from "../../../src/sessions/store/store.ts";
 
@@ -36,7 +36,7 @@ export const CALL: CallIdentity = {
   digest: "d0",
 };
 
-export const INQUIRY: CallInquiry = {
+export const CONFIRMATION: CallConfirmation = {
   id: "q1",
   kind: "call",
   sessionId: "s1",

@@ -7,7 +7,7 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vi
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import { bringToFormat } from "../../../src/sessions/store/sqlite/store-file.ts";
 import { DATABASE_INTERFERENCES } from "../../base/database-interferences.ts";
-import { INQUIRY, MESSAGE, SESSION } from "./records.ts";
+import { CONFIRMATION, MESSAGE, SESSION } from "./records.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandgate-store-"));
 let files = 0;
@@ -70,7 +70,7 @@ describe("A file of sessions", () => {
     expect(store.problem).toMatch(problem);
     const writes = await Promise.allSettled([
       store.addMessage(MESSAGE),
-      store.addInquiry(INQUIRY),
+      store.addConfirmation(CONFIRMATION),
       store.ledger.resetLedger(1),
     ]);
     for (const write of writes) {
@@ -128,11 +128,11 @@ describe("A file of sessions", () => {
     const store = new SqliteSessionStore(file);
     await store.addSession(SESSION);
     await store.addMessage(MESSAGE);
-    await store.addInquiry(INQUIRY);
+    await store.addConfirmation(CONFIRMATION);
     store.close();
     change("UPDATE inquiries SET inquiry = '{'");
     const reopened = new SqliteSessionStore(file);
-    expect(() => reopened.inquiry("q1")).toThrow("the session store has a record that is not JSON");
+    expect(() => reopened.confirmation("q1")).toThrow("the session store has a record that is not JSON");
     reopened.close();
   });
 

@@ -175,7 +175,7 @@ describe("A session", () => {
   ])("%s", async (_, name, args, net, asks) => {
     await using sessions = await openSessions({ registry, policy: policyOf(net), sandboxes });
     let asked = 0;
-    sessions.onInquiry(({ type, inquiry: { id, digest } }) => {
+    sessions.onConfirmation(({ type, confirmation: { id, digest } }) => {
       if (type !== "requested") return;
       asked++;
       void sessions.answer(id, { decision: "deny", digest, by: "ann" });

@@ -2,8 +2,12 @@ import type { JsonObject } from "../../../json/value.ts";
 import { toTerminalLines } from "../../../rendering/lines.ts";
 import { render } from "../../../rendering/render.ts";
 import { joinShown, type ShownText, shown } from "../../../rendering/shown.ts";
-import type { InquiryAnswer } from "../../../sessions/confirmations/answer.ts";
-import type { CallInquiry, Inquiry, QuestionInquiry } from "../../../sessions/confirmations/confirmation.ts";
+import type { PersonAnswer } from "../../../sessions/confirmations/answer.ts";
+import type {
+  CallConfirmation,
+  Confirmation,
+  ToolQuestion,
+} from "../../../sessions/confirmations/confirmation.ts";
 import type { Sessions } from "../../../sessions/sessions.ts";
 import type { Principal } from "../../../tool/principal.ts";
 import type { McpInputRequest } from "./input-requests.ts";
@@ -13,25 +17,34 @@ import type { Run } from "./run.ts";
 const PREFIX = "sandgate:";
 
 /** A way in which a client has a person answer. */
-export interface InquiryWay {
-  /** Returns the request to the client; `undefined` if this way cannot show all of the inquiry. */
-  readonly requestOf: (inquiry: Inquiry) => McpInputRequest | undefined;
+export interface ConfirmationWay {
+  /** Returns the request to the client; `undefined` if this way cannot show all of the confirmation. */
+  readonly requestOf: (confirmation: Confirmation) => McpInputRequest | undefined;
   /** Returns what the client's response answers; `undefined` if the answer comes from elsewhere. */
-  readonly answerOf: (inquiry: Inquiry, response: JsonObject, by: string) => InquiryAnswer | undefined;
+  readonly answerOf: (
+    confirmation: Confirmation,
+    response: JsonObject,
+    by: string,
+  ) => PersonAnswer | undefined;
 }
 
-/** The inquiries of one call as requests to its client. The first answer wins, also if an approver gives it. */
-export class InquiryForms {
+/** The confirmations of one call as requests to its client. The first answer wins, also if an approver gives it. */
+export class ConfirmationForms {
   readonly #run: Run;
   readonly #sessions: Sessions;
   readonly #by: string;
-  /** What withdraws each form, by the id of its inquiry. */
+  /** What withdraws each form, by the id of its confirmation. */
   readonly #open = new Map<string, () => void>();
-  readonly #ways: readonly InquiryWay[];
+  readonly #ways: readonly ConfirmationWay[];
   #count = 0;
 
-  /** @param ways The first that can show an inquiry does. */
-  constructor(run: Run, sessions: Sessions, principal: Principal | undefined, ways: readonly InquiryWay[]) {
+  /** @param ways The first that can show a confirmation does. */
+  constructor(
+    run: Run,
+    sessions: Sessions,
+    principal: Principal | undefined,
+    ways: readonly ConfirmationWay[],
+  ) {
     this.#run = run;
     this.#ways = ways;
     this.#sessions = sessions;
@@ -39,35 +52,35 @@ export class InquiryForms {
     this.#by = `elicitation:${principal?.id ?? ""}`;
   }
 
-  /** Shows an inquiry. Returns `false` if no way can show all of it. */
-  offer(inquiry: Inquiry): boolean {
-    const way = this.#ways.find((each) => each.requestOf(inquiry) !== undefined);
-    const request = way?.requestOf(inquiry);
+  /** Shows a confirmation. Returns `false` if no way can show all of it. */
+  offer(confirmation: Confirmation): boolean {
+    const way = this.#ways.find((each) => each.requestOf(confirmation) !== undefined);
+    const request = way?.requestOf(confirmation);
     if (way === undefined || request === undefined) return false;
     const key = `${PREFIX}${++this.#count}`;
     const withdraw = this.#run.open(
       key,
       request,
       (response) => {
-        this.#open.delete(inquiry.id);
-        const answer = way.answerOf(inquiry, response, this.#by);
-        if (answer !== undefined) void this.#sessions.answer(inquiry.id, answer).catch(() => {});
+        this.#open.delete(confirmation.id);
+        const answer = way.answerOf(confirmation, response, this.#by);
+        if (answer !== undefined) void this.#sessions.answer(confirmation.id, answer).catch(() => {});
       },
-      () => this.deny(inquiry),
+      () => this.deny(confirmation),
     );
-    this.#open.set(inquiry.id, withdraw);
+    this.#open.set(confirmation.id, withdraw);
     return true;
   }
 
-  /** Denies an inquiry that no person can see. */
-  deny({ id, digest }: Inquiry): void {
+  /** Denies a confirmation that no person can see. */
+  deny({ id, digest }: Confirmation): void {
     void this.#sessions.answer(id, { decision: "deny", digest, by: this.#by }).catch(() => {});
   }
 
-  /** Withdraws the form of an inquiry that was answered in another way. */
-  withdraw(inquiryId: string): void {
-    this.#open.get(inquiryId)?.();
-    this.#open.delete(inquiryId);
+  /** Withdraws the form of a confirmation that was answered in another way. */
+  withdraw(confirmationId: string): void {
+    this.#open.get(confirmationId)?.();
+    this.#open.delete(confirmationId);
   }
 }
 
@@ -78,11 +91,11 @@ export class InquiryForms {
 export const MAX_FORM_CHARS = 16_000;
 
 /**
- * The form that asks the person at a client about an inquiry; `undefined` if a form cannot show all of it. What the tool or
+ * The form that asks the person at a client about a confirmation; `undefined` if a form cannot show all of it. What the tool or
  * the model wrote is rendered, and each of its lines has a prefix.
  */
-function formOf(inquiry: Inquiry): McpInputRequest | undefined {
-  const form = inquiry.kind === "question" ? questionForm(inquiry) : callForm(inquiry);
+function formOf(confirmation: Confirmation): McpInputRequest | undefined {
+  const form = confirmation.kind === "question" ? questionForm(confirmation) : callForm(confirmation);
   if (form === undefined) return undefined;
   const { message, properties, required } = form;
   return {
@@ -101,7 +114,7 @@ interface Form {
   readonly required: readonly string[];
 }
 
-function callForm({ shown: call }: CallInquiry): Form | undefined {
+function callForm({ shown: call }: CallConfirmation): Form | undefined {
   if (call.arguments.length > MAX_FORM_CHARS) return undefined;
   const message = joinShown(
     [
@@ -116,7 +129,7 @@ function callForm({ shown: call }: CallInquiry): Form | undefined {
   return { message, properties: { decision }, required: ["decision"] };
 }
 
-function questionForm({ shown: asked }: QuestionInquiry): Form | undefined {
+function questionForm({ shown: asked }: ToolQuestion): Form | undefined {
   if (asked.question.length > MAX_FORM_CHARS) return undefined;
   const message = joinShown(
     [
@@ -133,12 +146,12 @@ function questionForm({ shown: asked }: QuestionInquiry): Form | undefined {
 }
 
 /** What a response to the form answers. Whatever does not clearly allow a call denies it. */
-function answerOf(inquiry: Inquiry, response: JsonObject, by: string): InquiryAnswer {
+function answerOf(confirmation: Confirmation, response: JsonObject, by: string): PersonAnswer {
   const { action, content } = response as { action?: string; content?: JsonObject };
-  const { digest } = inquiry;
+  const { digest } = confirmation;
   if (action !== "accept") return { decision: "deny", digest, by };
-  if (inquiry.kind === "question") {
-    const answer = content?.["answer"] as InquiryAnswer["answer"];
+  if (confirmation.kind === "question") {
+    const answer = content?.["answer"] as PersonAnswer["answer"];
     return answer === undefined
       ? { decision: "deny", digest, by }
       : { decision: "answer", digest, by, answer };
@@ -147,4 +160,4 @@ function answerOf(inquiry: Inquiry, response: JsonObject, by: string): InquiryAn
 }
 
 /** A person at the client answers, in a form. */
-export const FORM: InquiryWay = Object.freeze({ requestOf: formOf, answerOf });
+export const FORM: ConfirmationWay = Object.freeze({ requestOf: formOf, answerOf });

@@ -12,7 +12,7 @@ import {
 const MAX_ROUNDS = 8;
 /** How many requests are open at once in one call. */
 const MAX_OPEN = 16;
-/** Those of inquiries have a colon. */
+/** Those of confirmations have a colon. */
 const KEY = /^[\w.-]{1,64}$/;
 
 /** What a run needs next: nothing, because it ended, or responses of the client. */
@@ -33,7 +33,7 @@ export type InputResponses = Readonly<Record<string, JsonValue | undefined>>;
 /** Options of {@link Run}. */
 export interface RunOptions {
   readonly capabilities: ClientCapabilities;
-  /** What the client sent before it was asked. It never answers an inquiry. */
+  /** What the client sent before it was asked. It never answers a confirmation. */
   readonly early: InputResponses;
   /** Cancels the call. */
   readonly cancel: () => void;

@@ -7,7 +7,7 @@ import { newId } from "../../../sessions/ids.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { McpProgress } from "../../../tool/implementations/remote-implementation.ts";
 import type { McpServerOptions } from "../options.ts";
-import { FORM, InquiryForms, type InquiryWay, MAX_FORM_CHARS } from "./forms.ts";
+import { ConfirmationForms, type ConfirmationWay, FORM, MAX_FORM_CHARS } from "./forms.ts";
 import { type ClientCapabilities, showsForms, showsPages } from "./input-requests.ts";
 import { type InputResponses, Run } from "./run.ts";
 
@@ -34,7 +34,7 @@ export interface RunWatch {
 interface Active {
   readonly run: Run;
   readonly sessionId: string;
-  readonly forms: InquiryForms | undefined;
+  readonly forms: ConfirmationForms | undefined;
   watch: RunWatch;
   /** Whether the tool has reported figures: then its output is not reported as progress. */
   reports: boolean;
@@ -54,7 +54,7 @@ export class Runs {
     const { sessions, events } = options;
     this.#options = options;
     this.#stops = [
-      sessions.onInquiry((event) => this.#onInquiry(event)),
+      sessions.onConfirmation((event) => this.#onConfirmation(event)),
       ...(events === undefined ? [] : [events.on((event) => this.#onEvent(event))]),
     ];
   }
@@ -70,7 +70,7 @@ export class Runs {
     const turn = session.turn({ id, unattended: !asks && approvalUrl === undefined });
     const cancel = (): void => void turn.cancel();
     const run = new Run({ capabilities, early, cancel, suspendSlot: () => turn.suspendSlot(id) });
-    const forms = ways.length > 0 ? new InquiryForms(run, sessions, session.principal, ways) : undefined;
+    const forms = ways.length > 0 ? new ConfirmationForms(run, sessions, session.principal, ways) : undefined;
     this.#active.set(id, { run, sessionId: session.id, forms, watch, reports: false });
     const execution = turn.dispatch({ id, name, arguments: args }, trace && { trace }).finally(() => {
       this.#active.delete(id);
@@ -99,22 +99,22 @@ export class Runs {
     }
   }
 
-  #onInquiry(event: ConfirmationEvent): void {
-    const { turnId, sessionId } = event.inquiry;
+  #onConfirmation(event: ConfirmationEvent): void {
+    const { turnId, sessionId } = event.confirmation;
     const active = this.#active.get(turnId);
     if (active === undefined || active.sessionId !== sessionId) return;
     if (event.type === "resolved") {
-      active.forms?.withdraw(event.inquiry.id);
+      active.forms?.withdraw(event.confirmation.id);
       return;
     }
-    if (active.forms?.offer(event.inquiry) === true) return;
+    if (active.forms?.offer(event.confirmation) === true) return;
     const { approvalUrl } = this.#options;
     if (approvalUrl !== undefined) {
       active.watch.onOutput(waitingText(approvalUrl));
       return;
     }
     // No person sees it: the form would be too long. Waiting would only take time.
-    active.forms?.deny(event.inquiry);
+    active.forms?.deny(event.confirmation);
   }
 
   #onEvent(event: DispatchEvent): void {
@@ -147,7 +147,7 @@ export class Runs {
  *
  * @param isModern Since MCP 2026-07-28, such requests have no id of their own.
  */
-function pageAt(approvalUrl: string, isModern: boolean): InquiryWay {
+function pageAt(approvalUrl: string, isModern: boolean): ConfirmationWay {
   return {
     requestOf: () => ({
       method: "elicitation/create",

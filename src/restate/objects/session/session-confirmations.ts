@@ -2,8 +2,8 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { Approval } from "../../../sessions/approvals.ts";
 import {
   type CallKey,
+  type Confirmation,
   confirmationInForce,
-  type Inquiry,
 } from "../../../sessions/confirmations/confirmation.ts";
 import type { RestateSdk } from "../../connection/worker.ts";
 import { callObject, type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
@@ -37,12 +37,12 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       ctx: ObjectContext,
       {
         store,
-        inquiry,
+        inquiry: confirmation,
         place: given,
         awakeable,
-      }: { store: StorePlace; inquiry: Inquiry; place: number; awakeable?: string },
+      }: { store: StorePlace; inquiry: Confirmation; place: number; awakeable?: string },
     ): Promise<StoredRecord | undefined> => {
-      const { id, turnId, messageId, callId, parent } = inquiry;
+      const { id, turnId, messageId, callId, parent } = confirmation;
       const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
       const [session, head, turn] = await readValues<[StoredSession, StoredHead, StoredTurn]>(sdk, ctx, keys);
       const object = confirmationObject(store, id);
@@ -54,25 +54,25 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
         throw refusal(sdk, "the session is not in the store");
       }
       if (awakeable === undefined) {
-        if (parent !== undefined && (await isCallerEnded(ctx, inquiry))) return undefined;
-        const ids = idsAbout(turn, inquiry);
+        if (parent !== undefined && (await isCallerEnded(ctx, confirmation))) return undefined;
+        const ids = idsAbout(turn, confirmation);
         const records = await sdk.RestatePromise.all(
           ids.map((each) => callObject<StoredRecord>(sdk, ctx, confirmationObject(store, each), "read")),
         );
         const known = records.find((each) => each.inquiry.id === id);
         if (known !== undefined) return known;
-        const standing = confirmationInForce(records.map(recordOf), inquiry);
+        const standing = confirmationInForce(records.map(recordOf), confirmation);
         if (standing !== undefined) return storedRecord(standing);
       }
-      const isNew = await callObject<boolean>(sdk, ctx, object, "add", { inquiry, awakeable });
-      if (!isNew) return { inquiry };
+      const isNew = await callObject<boolean>(sdk, ctx, object, "add", { inquiry: confirmation, awakeable });
+      if (!isNew) return { inquiry: confirmation };
       const place = nextPlace(given, head);
-      const { inquiries, ...rest } = turn ?? newTurn(turnId, place);
+      const { inquiries: confirmations, ...rest } = turn ?? newTurn(turnId, place);
       ctx.set<StoredHead>(HEAD_KEY, { ...head, place });
       ctx.set<StoredTurn>(turnKey(turnId), {
         ...rest,
         inquiries: [
-          ...inquiries,
+          ...confirmations,
           {
             id,
             callId,
@@ -82,7 +82,7 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
           },
         ],
       });
-      return { inquiry };
+      return { inquiry: confirmation };
     },
 
     /**
@@ -139,7 +139,7 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
 
 function idsAbout(
   turn: StoredTurn | null,
-  { messageId, callId }: Pick<Inquiry, "messageId" | "callId">,
+  { messageId, callId }: Pick<Confirmation, "messageId" | "callId">,
 ): string[] {
   return (turn?.inquiries ?? [])
     .filter((each) => each.callId === callId && each.messageId === messageId)
@@ -148,7 +148,7 @@ function idsAbout(
 
 async function isCallerEnded(
   ctx: ObjectSharedContext,
-  { turnId, messageId = "", callId }: Inquiry,
+  { turnId, messageId = "", callId }: Confirmation,
 ): Promise<boolean> {
   const calls = await ctx.get<StoredCalls>(callsKey(turnId, messageId));
   return (calls?.states ?? []).some(

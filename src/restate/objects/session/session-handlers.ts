@@ -84,8 +84,10 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
           callObject(sdk, ctx, principalObject(store, principal?.id), "remove", id),
           callObject(sdk, ctx, approvalsObject(store), "removeSession", id),
           ...turns
-            .flatMap(({ inquiries }) => inquiries)
-            .map((inquiry) => callObject(sdk, ctx, confirmationObject(store, inquiry.id), "remove")),
+            .flatMap(({ inquiries: confirmations }) => confirmations)
+            .map((confirmation) =>
+              callObject(sdk, ctx, confirmationObject(store, confirmation.id), "remove"),
+            ),
         ]);
         ctx.clearAll();
       },
@@ -100,16 +102,16 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
         const message = records[index] ?? undefined;
         return message === undefined ? [] : [{ place, message }];
       });
-      const inquiries = turns.flatMap((turn) =>
-        turn.inquiries.map((inquiry): WaitingConfirmation => {
+      const confirmations = turns.flatMap((turn) =>
+        turn.inquiries.map((confirmation): WaitingConfirmation => {
           const message = calls.find(
-            ({ turnId, messageId }) => turnId === turn.turnId && messageId === inquiry.messageId,
+            ({ turnId, messageId }) => turnId === turn.turnId && messageId === confirmation.messageId,
           );
-          const { id, place } = inquiry;
-          return { id, place, isListedIfResolved: isListed(inquiry, message) };
+          const { id, place } = confirmation;
+          return { id, place, isListedIfResolved: isListed(confirmation, message) };
         }),
       );
-      return { messages, inquiries };
+      return { messages, inquiries: confirmations };
     }),
   };
 }

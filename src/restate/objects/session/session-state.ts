@@ -1,6 +1,6 @@
 import type {
+  Confirmation,
   ConfirmationRecord,
-  Inquiry,
   Resolution,
 } from "../../../sessions/confirmations/confirmation.ts";
 import type { SessionRecord } from "../../../sessions/store/store.ts";
@@ -37,7 +37,7 @@ export interface StoredTurn {
 }
 
 /** A confirmation of the session. Its other members are in an object of their own. */
-export interface ConfirmationEntry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
+export interface ConfirmationEntry extends Pick<Confirmation, "id" | "messageId" | "callId" | "parent"> {
   readonly place: number;
 }
 
@@ -46,16 +46,16 @@ export interface ConfirmationEntry extends Pick<Inquiry, "id" | "messageId" | "c
  * the same names: none of them changes.
  */
 export interface StoredRecord {
-  readonly inquiry: Inquiry;
+  readonly inquiry: Confirmation;
   readonly resolution?: Resolution;
 }
 
-export function recordOf({ inquiry, ...resolved }: StoredRecord): ConfirmationRecord {
-  return { inquiry, ...resolved };
+export function recordOf({ inquiry: confirmation, ...resolved }: StoredRecord): ConfirmationRecord {
+  return { confirmation, ...resolved };
 }
 
-export function storedRecord({ inquiry, ...resolved }: ConfirmationRecord): StoredRecord {
-  return { inquiry, ...resolved };
+export function storedRecord({ confirmation, ...resolved }: ConfirmationRecord): StoredRecord {
+  return { inquiry: confirmation, ...resolved };
 }
 
 /** Under `calls/TURN/MESSAGE`: how far the calls of a message have come. */

@@ -5,9 +5,9 @@ import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { freezeJson, type JsonValue } from "../../../json/value.ts";
 import type { Approval, StoredApproval } from "../../approvals.ts";
 import {
+  type Confirmation,
   type ConfirmationRecord,
   confirmationInForce,
-  type Inquiry,
   type Resolution,
 } from "../../confirmations/confirmation.ts";
 import { SessionStoreError } from "../../session-errors.ts";
@@ -252,28 +252,28 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): Promise<ConfirmationRecord | undefined> {
-    const { id, sessionId, turnId, messageId = null, callId, parent } = inquiry;
+  addConfirmation(confirmation: Confirmation): Promise<ConfirmationRecord | undefined> {
+    const { id, sessionId, turnId, messageId = null, callId, parent } = confirmation;
     const key = [sessionId, turnId, messageId, callId];
     return this.#commits.write(() => {
       const known = this.#statements.row("SELECT inquiry, resolution FROM inquiries WHERE id = ?", [id]);
-      if (known !== undefined) return readInquiry(known);
+      if (known !== undefined) return readConfirmation(known);
       if (parent !== undefined && this.#statements.row(ENDED_CALLER, key) !== undefined) return undefined;
       const about = this.#statements.rows(
         "SELECT inquiry, resolution FROM inquiries WHERE session = ? AND turn = ? AND message IS ? AND call = ? ORDER BY place",
         key,
       );
-      const standing = confirmationInForce(about.map(readInquiry), inquiry);
+      const standing = confirmationInForce(about.map(readConfirmation), confirmation);
       if (standing !== undefined) return standing;
       this.#statements.change(
         "INSERT INTO inquiries (id, session, turn, message, call, nested, inquiry) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [id, ...key, parent === undefined ? 0 : 1, writeRecord(inquiry)],
+        [id, ...key, parent === undefined ? 0 : 1, writeRecord(confirmation)],
       );
-      return { inquiry };
+      return { confirmation };
     });
   }
 
-  resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
+  resolveConfirmation(id: string, resolution: Resolution): Promise<Resolution | undefined> {
     return this.#commits.write(() => {
       const isFirst = this.#statements.change(
         "UPDATE inquiries SET resolution = ? WHERE id = ? AND resolution IS NULL",
@@ -285,14 +285,14 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
-  inquiry(id: string): MaybePromise<ConfirmationRecord | undefined> {
+  confirmation(id: string): MaybePromise<ConfirmationRecord | undefined> {
     return this.#commits.read(() => {
       const row = this.#statements.row("SELECT inquiry, resolution FROM inquiries WHERE id = ?", [id]);
-      return row && readInquiry(row);
+      return row && readConfirmation(row);
     });
   }
 
-  pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]> {
+  pendingConfirmations(): MaybePromise<readonly ConfirmationRecord[]> {
     return this.#commits.read(() =>
       this.#statements
         .rows(
@@ -307,7 +307,7 @@ export class SqliteSessionStore implements SessionStore {
             AND substr(i.call, 1, length(c.call) + 1) = c.call || '/'
         )) ORDER BY place`,
         )
-        .map(readInquiry),
+        .map(readConfirmation),
     );
   }
 
@@ -365,9 +365,12 @@ function keyOf({ sessionId, turnId, messageId, callId }: CallIdentity): string[]
   return [sessionId, turnId, messageId, callId];
 }
 
-function readInquiry({ inquiry, resolution }: Row): ConfirmationRecord {
-  if (resolution === null) return { inquiry: readRecord<Inquiry>(inquiry) };
-  return { inquiry: readRecord<Inquiry>(inquiry), resolution: readRecord<Resolution>(resolution) };
+function readConfirmation({ inquiry: confirmation, resolution }: Row): ConfirmationRecord {
+  if (resolution === null) return { confirmation: readRecord<Confirmation>(confirmation) };
+  return {
+    confirmation: readRecord<Confirmation>(confirmation),
+    resolution: readRecord<Resolution>(resolution),
+  };
 }
 
 /** Returns the text as which a record is stored. */

@@ -11,7 +11,7 @@ import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
 import { Ingress } from "../../../../src/restate/connection/ingress.ts";
 import { RestateSessionStore } from "../../../../src/restate/store/session-store.ts";
 import { RestateSuspensionStore } from "../../../../src/restate/store/suspension-store.ts";
-import type { Inquiry } from "../../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../../../src/sessions/confirmations/confirmation.ts";
 import { openSessions } from "../../../../src/sessions/sessions.ts";
 import { openSetting, program, type SettingStores } from "../setting.ts";
 import { isDenied, numbers, PROGRAM, planOf } from "./plan.ts";
@@ -87,7 +87,9 @@ async function readResults(): Promise<void> {
 async function settle(): Promise<number> {
   for (;;) {
     const waiting = (await suspensions.list()).filter(({ state }) => state === "waiting");
-    const asked = new Set(sessions.openInquiries().map(({ sessionId, callId }) => `${sessionId} ${callId}`));
+    const asked = new Set(
+      sessions.openConfirmations().map(({ sessionId, callId }) => `${sessionId} ${callId}`),
+    );
     await readResults();
     // A program stays suspended while it goes on, as long as a person is asked about one of its calls.
     const isQuiet = waiting.every(
@@ -100,11 +102,12 @@ async function settle(): Promise<number> {
 }
 
 async function answerOneOfEach(): Promise<void> {
-  const bySession = Map.groupBy(sessions.openInquiries(), ({ sessionId }) => sessionId);
-  for (const inquiries of bySession.values()) await answer(inquiries[choose(inquiries.length)] as Inquiry);
+  const bySession = Map.groupBy(sessions.openConfirmations(), ({ sessionId }) => sessionId);
+  for (const confirmations of bySession.values())
+    await answer(confirmations[choose(confirmations.length)] as Confirmation);
 }
 
-async function answer({ id, digest, sessionId, shown }: Inquiry): Promise<void> {
+async function answer({ id, digest, sessionId, shown }: Confirmation): Promise<void> {
   const { key } = JSON.parse("arguments" in shown ? shown.arguments : "{}") as { key: string };
   const decision = isDenied(Number(sessionId.slice(1)), key) ? "deny" : "allow";
   await sessions.answer(id, { decision, digest, by: "eve" });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { numbers } from "./plan.ts";
 
 const CHILD = join(import.meta.dirname, "child.ts");
-/** How many programs run in one process. More could have more inquiries open than sessions allow. */
+/** How many programs run in one process. More could have more confirmations open than sessions allow. */
 const BATCH = 320;
 /** How many batches run at once, each with one process that is killed and one that is not. */
 const AT_ONCE = 2;

@@ -311,8 +311,8 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     const fs = [{ directory: scene.workspace, write: true }];
     const policy = { check: () => allow({ sandbox: "process", capabilities: { fs } }) } as const;
     const sessions = await openSessions({ registry: scene.registry, sandboxes: scene.sandboxes, policy });
-    sessions.onInquiry((event) => {
-      const { digest, id } = event.inquiry;
+    sessions.onConfirmation((event) => {
+      const { digest, id } = event.confirmation;
       if (event.type === "requested") void sessions.answer(id, { digest, decision: "allow", by: "eve" });
     });
     const session = await sessions.open({ id: "closing" });

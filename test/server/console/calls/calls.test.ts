@@ -39,7 +39,7 @@ describe("GET /v1/calls", () => {
     await dispatch(server, dispatchBody({ id: "x1", name: "missing" }), { headers: heidi.authorization });
     await alice.dispatch(session, [{ id: "c2", name: "write_note", arguments: {} }]);
     const carol = new TestClient(server, "carol");
-    await carol.inquiries();
+    await carol.confirmations();
     const browser = await Browser.operator(server);
     const list = async (query: string, of: Browser | TestClient = browser): Promise<string[]> =>
       (JSON.parse((await of.send("GET", `/v1/calls${query}`)).text) as Listed).calls.map(

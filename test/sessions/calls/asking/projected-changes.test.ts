@@ -16,15 +16,15 @@ test.skipIf(unavailable)("a person who confirms a commit is shown the trailers t
   });
   const capabilities = { fs: [{ directory: workspace, write: true }] };
   const policy = { check: () => allow({ sandbox: "process", capabilities }) };
-  const { sessions, nextInquiry } = await testSessions(tools, { policy });
+  const { sessions, nextConfirmation } = await testSessions(tools, { policy });
   const session = await sessions.open({ workspace });
   const result = session.turn().dispatch(call("c1", "git_commit", { message: "Second" }));
-  const inquiry = await nextInquiry();
-  expect(inquiry.shown.projectedChanges).toEqual([
+  const confirmation = await nextConfirmation();
+  expect(confirmation.shown.projectedChanges).toEqual([
     "commit trailer X-AI-Model: model-1",
     `commit trailer X-Session: ${session.id}`,
   ]);
-  await session.answer(inquiry.id, answerTo(inquiry, "deny"));
+  await session.answer(confirmation.id, answerTo(confirmation, "deny"));
   expect((await result)?.error).toMatchObject({ code: "user_denied" });
 });
 
@@ -37,13 +37,13 @@ test("a tool learns about the call whose changes it projects, and may fail to pr
     },
   });
   const embedder = { tenant: "acme" };
-  const { sessions, nextInquiry } = await testSessions([projecting], { embedder });
+  const { sessions, nextConfirmation } = await testSessions([projecting], { embedder });
   const principal = { id: "ann", kind: "user" } as const;
   const session = await sessions.open({ principal, workspace: tmpdir() });
   const turn = session.turn();
   const result = turn.dispatch(call("c1", "save"));
-  const inquiry = await nextInquiry();
-  expect(inquiry.shown.projectedChanges).toEqual(["(the tool could not say what it would change)"]);
+  const confirmation = await nextConfirmation();
+  expect(confirmation.shown.projectedChanges).toEqual(["(the tool could not say what it would change)"]);
   expect(seen).toEqual([
     {
       callId: "c1",
@@ -55,6 +55,6 @@ test("a tool learns about the call whose changes it projects, and may fail to pr
       embedder,
     },
   ]);
-  await session.answer(inquiry.id, answerTo(inquiry, "deny"));
+  await session.answer(confirmation.id, answerTo(confirmation, "deny"));
   await result;
 });

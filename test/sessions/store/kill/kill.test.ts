@@ -41,7 +41,7 @@ describe("After kill -9, each call is in one state and nothing is lost", () => {
     for (const { write } of SCRIPT) await write(store);
     expect(await statesOf(store)).toEqual(SCRIPT.at(-1)?.states);
     expect(await store.counts("s1")).toEqual(new Map([["write_file", 2]]));
-    expect((await store.inquiry("q1"))?.resolution).toMatchObject({ decision: "allow", by: "bob" });
+    expect((await store.confirmation("q1"))?.resolution).toMatchObject({ decision: "allow", by: "bob" });
     store.close();
   });
 

@@ -1,5 +1,5 @@
 import type { SessionStore } from "../../../../src/sessions/store/store.ts";
-import { ALLOWED, APPROVAL, CALL, executionOf, INQUIRY, MESSAGE, SESSION } from "../records.ts";
+import { ALLOWED, APPROVAL, CALL, CONFIRMATION, executionOf, MESSAGE, SESSION } from "../records.ts";
 
 /** How far a call has come, as a session reads it from its store. */
 export type CallState = "unknown" | "not begun" | "waiting" | "begun" | "ended";
@@ -12,7 +12,7 @@ export interface Step {
 }
 
 const SECOND = { ...CALL, callId: "call_1", digest: "d1" };
-const SECOND_INQUIRY = { ...INQUIRY, id: "q2", callId: "call_1" };
+const SECOND_CONFIRMATION = { ...CONFIRMATION, id: "q2", callId: "call_1" };
 
 /** The writes in the life of two calls, one after the other. */
 export const SCRIPT: readonly Step[] = [
@@ -33,7 +33,7 @@ export const SCRIPT: readonly Step[] = [
   },
   {
     name: "a person is asked about the first call",
-    write: (store) => store.addInquiry(INQUIRY),
+    write: (store) => store.addConfirmation(CONFIRMATION),
     states: ["waiting", "not begun"],
   },
   {
@@ -43,12 +43,12 @@ export const SCRIPT: readonly Step[] = [
   },
   {
     name: "a person is asked about the second call",
-    write: (store) => store.addInquiry(SECOND_INQUIRY),
+    write: (store) => store.addConfirmation(SECOND_CONFIRMATION),
     states: ["waiting", "waiting"],
   },
   {
     name: "the first call is allowed",
-    write: (store) => store.resolveInquiry("q1", { ...ALLOWED, choice: "always" }),
+    write: (store) => store.resolveConfirmation("q1", { ...ALLOWED, choice: "always" }),
     states: ["not begun", "waiting"],
   },
   {
@@ -63,7 +63,8 @@ export const SCRIPT: readonly Step[] = [
   },
   {
     name: "the second call is denied",
-    write: (store) => store.resolveInquiry("q2", { decision: "deny", choice: "deny", by: "bob", at: 1_009 }),
+    write: (store) =>
+      store.resolveConfirmation("q2", { decision: "deny", choice: "deny", by: "bob", at: 1_009 }),
     states: ["begun", "not begun"],
   },
   {
@@ -86,13 +87,13 @@ export const SCRIPT: readonly Step[] = [
 /** Reads the states of both calls. */
 export async function statesOf(store: SessionStore): Promise<readonly CallState[]> {
   const calls = await store.calls("s1", "t1", "m1");
-  const pending = await store.pendingInquiries();
+  const pending = await store.pendingConfirmations();
   return ["call_0", "call_1"].map((id): CallState => {
     const known = calls.find(({ callId }) => callId === id);
     if (known === undefined) return "unknown";
     if (known.state !== "not-begun") return known.state;
     const isOpen = pending.some(
-      ({ inquiry, resolution }) => inquiry.callId === id && resolution === undefined,
+      ({ confirmation, resolution }) => confirmation.callId === id && resolution === undefined,
     );
     return isOpen ? "waiting" : "not begun";
   });

@@ -1,7 +1,7 @@
 import type { ToolExecution } from "sandgate";
 import {
   type AnswerOutcome,
-  type Inquiry,
+  type Confirmation,
   openSessions,
   type Session,
   type SessionStore,
@@ -19,19 +19,19 @@ const MAX_OPEN_PER_PRINCIPAL = 32;
 interface Waiting {
   readonly sessions: Sessions;
   readonly session: Session;
-  readonly inquiry: Inquiry;
+  readonly confirmation: Confirmation;
   readonly result: Promise<ToolExecution | null>;
 }
 
-/** Any number of inquiries that are open at the same time, each about a call in a turn of its own. */
-export class OpenInquiries {
+/** Any number of confirmations that are open at the same time, each about a call in a turn of its own. */
+export class OpenConfirmations {
   readonly #all: Sessions[] = [];
   /** The oldest first. */
   readonly #waiting: Waiting[] = [];
-  #onAsked: (inquiry: Inquiry) => void = () => {};
+  #onAsked: (confirmation: Confirmation) => void = () => {};
 
   /**
-   * Opens inquiries.
+   * Opens confirmations.
    *
    * @param newStore Returns the store of the n-th `Sessions`; `undefined` if calls are not kept.
    */
@@ -40,8 +40,8 @@ export class OpenInquiries {
       const store = newStore(this.#all.length);
       const sessions = await openSessions({ ...parts, ...(store && { store }) });
       this.#all.push(sessions);
-      sessions.onInquiry(({ type, inquiry }) => {
-        if (type === "requested") this.#onAsked(inquiry);
+      sessions.onConfirmation(({ type, confirmation }) => {
+        if (type === "requested") this.#onAsked(confirmation);
       });
       const most = Math.min(left, MAX_OPEN);
       for (let opened = 0; opened < most; opened += MAX_OPEN_PER_PRINCIPAL) {
@@ -52,21 +52,21 @@ export class OpenInquiries {
     }
   }
 
-  /** Dispatches a call, and waits until its inquiry is open. */
+  /** Dispatches a call, and waits until its confirmation is open. */
   async #ask(sessions: Sessions, session: Session): Promise<void> {
-    const { promise: asked, resolve } = Promise.withResolvers<Inquiry>();
+    const { promise: asked, resolve } = Promise.withResolvers<Confirmation>();
     this.#onAsked = resolve;
     const result = session.turn().dispatch(CALL);
-    this.#waiting.push({ sessions, session, inquiry: await asked, result });
+    this.#waiting.push({ sessions, session, confirmation: await asked, result });
   }
 
-  /** Answers the oldest inquiry. */
+  /** Answers the oldest confirmation. */
   answer(): Promise<AnswerOutcome> {
-    const { sessions, inquiry } = this.#waiting[0] as Waiting;
-    return sessions.answer(inquiry.id, { decision: "allow", digest: inquiry.digest, by: "bench" });
+    const { sessions, confirmation } = this.#waiting[0] as Waiting;
+    return sessions.answer(confirmation.id, { decision: "allow", digest: confirmation.digest, by: "bench" });
   }
 
-  /** Checks that the call ran whose inquiry was answered, and opens another inquiry instead. */
+  /** Checks that the call ran whose confirmation was answered, and opens another confirmation instead. */
   async replace(): Promise<void> {
     const { sessions, session, result } = this.#waiting.shift() as Waiting;
     isEcho(await result);

@@ -4,23 +4,23 @@ import { type AnswerOutcome, type SessionStore, SqliteSessionStore } from "sandg
 import type { OpenCase, Question } from "../harness/case.ts";
 import { NewDirectory } from "../journal/new-directory.ts";
 import { footprint } from "../soak/footprint.ts";
-import { openBareAnswer } from "./bare-inquiries.ts";
-import { OpenInquiries } from "./open-inquiries.ts";
+import { openBareAnswer } from "./bare-confirmations.ts";
+import { OpenConfirmations } from "./open-confirmations.ts";
 import { openParts } from "./setting.ts";
 
 const MANY = 10_000;
 const BARE_COMMIT = "UPDATE and COMMIT in SQLite, synced";
 
 /** What an answer takes while many calls wait for theirs, and the memory of these calls. */
-export const inquiries: Question = {
+export const confirmations: Question = {
   name: "sessions-answer",
   cases: [
-    { name: "an answer, 1 open inquiry", open: () => openAnswer(1) },
-    { name: `an answer, ${MANY} open inquiries`, open: () => openAnswer(MANY) },
-    { name: `an answer, ${MANY} open inquiries without calls`, open: () => openBareAnswer(MANY) },
+    { name: "an answer, 1 open confirmation", open: () => openAnswer(1) },
+    { name: `an answer, ${MANY} open confirmations`, open: () => openAnswer(MANY) },
+    { name: `an answer, ${MANY} open confirmations without calls`, open: () => openBareAnswer(MANY) },
     { name: BARE_COMMIT, floor: BARE_COMMIT, open: openBareCommit },
     {
-      name: `an answer in a SQLite store, ${MANY} open inquiries`,
+      name: `an answer in a SQLite store, ${MANY} open confirmations`,
       floor: BARE_COMMIT,
       open: () => {
         const directory = new NewDirectory();
@@ -42,7 +42,7 @@ const NO_STORES: Stores = { newStore: () => undefined, close: () => {} };
 
 async function openAnswer(count: number, { newStore, close }: Stores = NO_STORES): Promise<OpenCase> {
   const parts = await openParts("write");
-  const open = new OpenInquiries();
+  const open = new OpenConfirmations();
   // The code of the first call is not counted.
   await open.open(1, parts, () => undefined);
   const before = footprint().heapMiB;
@@ -56,7 +56,7 @@ async function openAnswer(count: number, { newStore, close }: Stores = NO_STORES
     },
     run: () => open.answer(),
     check: (answer) => strictEqual((answer as AnswerOutcome).outcome, "resolved"),
-    observed: () => (count === 1 ? {} : { [`MiB of heap for ${count} open inquiries`]: heapMiB }),
+    observed: () => (count === 1 ? {} : { [`MiB of heap for ${count} open confirmations`]: heapMiB }),
     close: async () => {
       await open.close();
       await parts.sandboxes.close();

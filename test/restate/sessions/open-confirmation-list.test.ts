@@ -3,7 +3,7 @@ import { Ingress } from "../../../src/restate/connection/ingress.ts";
 import { OpenConfirmationList } from "../../../src/restate/sessions/open-confirmations.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { listed } from "../../../src/sessions/confirmations/shared-confirmations.ts";
-import { INQUIRY } from "../../sessions/store/records.ts";
+import { CONFIRMATION } from "../../sessions/store/records.ts";
 import { type RestateStores, startRestateStores } from "../store/restate-stores.ts";
 
 let restate: RestateStores;
@@ -26,26 +26,28 @@ function openList(prefix: string) {
   };
 }
 
-const inquiry = (id: string, principal = "ann") => listed({ ...INQUIRY, id, principal });
+const confirmation = (id: string, principal = "ann") => listed({ ...CONFIRMATION, id, principal });
 
-describe("The list of open inquiries", () => {
+describe("The list of open confirmations", () => {
   test("is the same on every server", async () => {
     const prefix = restate.newPrefix();
     await using one = openList(prefix);
     await using other = openList(prefix);
-    expect(await one.list.put(inquiry("q1"))).toBe(true);
-    expect(await other.list.put(inquiry("q2"))).toBe(true);
-    expect(await one.list.list()).toEqual([inquiry("q1"), inquiry("q2")]);
+    expect(await one.list.put(confirmation("q1"))).toBe(true);
+    expect(await other.list.put(confirmation("q2"))).toBe(true);
+    expect(await one.list.list()).toEqual([confirmation("q1"), confirmation("q2")]);
     await other.list.remove(["q1", "unknown"]);
-    expect(await one.list.list()).toEqual([inquiry("q2")]);
+    expect(await one.list.list()).toEqual([confirmation("q2")]);
   });
 
   test("takes 32 of one principal, whichever were put at once", async () => {
     await using opened = openList(restate.newPrefix());
     const { list } = opened;
-    const put = await Promise.all(Array.from({ length: 40 }, (_, index) => list.put(inquiry(`q${index}`))));
+    const put = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => list.put(confirmation(`q${index}`))),
+    );
     expect(put).toEqual(put.map((_, index) => index < 32));
-    expect(await list.put(inquiry("q40", "bob"))).toBe(true);
+    expect(await list.put(confirmation("q40", "bob"))).toBe(true);
   });
 
   test("shows that Restate cannot be reached, also where nothing else asks for it", async () => {

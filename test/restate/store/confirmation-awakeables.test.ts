@@ -5,8 +5,8 @@ import { loadSdk } from "../../../src/restate/connection/worker.ts";
 import { callObject } from "../../../src/restate/objects/handlers.ts";
 import { sessionObject } from "../../../src/restate/objects/object-keys.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
-import { ALLOWED, DENIED, INQUIRY, MESSAGE, SESSION } from "../../sessions/store/records.ts";
+import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
+import { ALLOWED, CONFIRMATION, DENIED, MESSAGE, SESSION } from "../../sessions/store/records.ts";
 import { type RestateStores, startRestateStores } from "./restate-stores.ts";
 
 /** Asks in a session, and returns the resolution. */
@@ -14,12 +14,12 @@ async function asker(): Promise<RestateService> {
   const sdk = await loadSdk();
   const ask = async (
     ctx: Context,
-    { prefix, inquiry }: { prefix: string; inquiry: Inquiry },
+    { prefix, confirmation }: { prefix: string; confirmation: Confirmation },
   ): Promise<unknown> => {
     const { id: awakeable, promise } = ctx.awakeable();
     const store = { prefix };
-    const object = sessionObject(store, inquiry.sessionId);
-    await callObject(sdk, ctx, object, "addInquiry", { store, inquiry, place: 1, awakeable });
+    const object = sessionObject(store, confirmation.sessionId);
+    await callObject(sdk, ctx, object, "addInquiry", { store, inquiry: confirmation, place: 1, awakeable });
     return promise;
   };
   return sdk.service({ name: "asker", handlers: { ask } });
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => restate[Symbol.asyncDispose]());
 
-describe("An inquiry with an awakeable", () => {
+describe("A confirmation with an awakeable", () => {
   let prefix: string;
   let store: RestateSessionStore;
   beforeEach(async () => {
@@ -47,22 +47,22 @@ describe("An inquiry with an awakeable", () => {
       service: "asker",
       handler: "ask",
       idempotencyKey: `ask ${asked++}`,
-      input: { prefix, inquiry: INQUIRY },
+      input: { prefix, confirmation: CONFIRMATION },
     });
-  const isAsked = () => expect.poll(() => store.inquiry("q1"), { timeout: 10_000 }).toBeDefined();
+  const isAsked = () => expect.poll(() => store.confirmation("q1"), { timeout: 10_000 }).toBeDefined();
 
   test("resolves it with the first resolution", async () => {
     const resolution = ask();
     await isAsked();
-    await store.resolveInquiry("q1", ALLOWED);
-    await store.resolveInquiry("q1", DENIED);
+    await store.resolveConfirmation("q1", ALLOWED);
+    await store.resolveConfirmation("q1", DENIED);
     expect(await resolution).toEqual(ALLOWED);
   });
 
   test("resolves those of all who ask, also after it was resolved", async () => {
     const both = [ask(), ask()];
     await isAsked();
-    await store.resolveInquiry("q1", DENIED);
+    await store.resolveConfirmation("q1", DENIED);
     expect(await Promise.all([...both, ask()])).toEqual([DENIED, DENIED, DENIED]);
   });
 

@@ -1,7 +1,7 @@
 import { strictEqual } from "node:assert";
 import { allow } from "sandgate";
 import { type AnswerOutcome, MemorySessionStore } from "sandgate/sessions";
-import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import { LocalConfirmations } from "../../src/sessions/confirmations/local-confirmations.ts";
 import type { OpenCase } from "../harness/case.ts";
 import { INPUT_TEXT } from "../setting.ts";
@@ -9,16 +9,16 @@ import { footprint } from "../soak/footprint.ts";
 
 const { grant } = allow({ sandbox: "host" });
 
-/** Opens a case that answers the oldest of so many inquiries, for which no calls wait. */
+/** Opens a case that answers the oldest of so many confirmations, for which no calls wait. */
 export async function openBareAnswer(count: number): Promise<OpenCase> {
   const store = new MemorySessionStore();
   store.addSession({ id: "session", mode: "cautious", kind: "main", openedAt: Date.now() });
-  const inquiries = new LocalConfirmations({ store, perPrincipal: count, total: count });
-  const open: Inquiry[] = [];
+  const confirmations = new LocalConfirmations({ store, perPrincipal: count, total: count });
+  const open: Confirmation[] = [];
   const before = footprint().heapMiB;
   let asked = 0;
   const ask = (): Promise<unknown> =>
-    inquiries.ask(newQuestion(asked++), { onAsked: (each) => open.push(each) });
+    confirmations.ask(newQuestion(asked++), { onAsked: (each) => open.push(each) });
   for (let i = 0; i < count; i++) void ask();
   while (open.length < count) await null;
   const heapMiB = footprint().heapMiB - before;
@@ -28,12 +28,12 @@ export async function openBareAnswer(count: number): Promise<OpenCase> {
       while (open.length < count) await null;
     },
     run: () => {
-      const { id, digest } = open.shift() as Inquiry;
-      return inquiries.answer(id, { decision: "allow", digest, by: "bench" });
+      const { id, digest } = open.shift() as Confirmation;
+      return confirmations.answer(id, { decision: "allow", digest, by: "bench" });
     },
     check: (answer) => strictEqual((answer as AnswerOutcome).outcome, "resolved"),
-    observed: () => ({ [`MiB of heap for ${count} open inquiries`]: heapMiB }),
-    close: () => inquiries.close(),
+    observed: () => ({ [`MiB of heap for ${count} open confirmations`]: heapMiB }),
+    close: () => confirmations.close(),
   };
 }
 
