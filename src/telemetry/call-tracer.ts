@@ -20,8 +20,8 @@ import type { JsonValue } from "../json/value.ts";
 import type { LimitName } from "../policy/grant/limits.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import type { ResourceUse } from "../sandboxes/contract/outcome.ts";
+import * as names from "./instruments.ts";
 import { HAS_LOGS, type Instruments, openInstruments, type TelemetryOptions } from "./instruments.ts";
-import * as names from "./names.ts";
 
 /** The attributes of the limits that were enforced. */
 const ENFORCED: Readonly<Record<LimitName, string>> = {
