@@ -6,7 +6,7 @@ import { type GuardedFile, guardFiles, guardWorkspaces } from "../../base/guarde
 import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import type { Tool } from "../../engine/tool.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
+import type { LocatedPolicy } from "../../policy/file/checked-rule.ts";
 import type { WorkspaceTemplate } from "../../policy/grant/execution-grant.ts";
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
 import { usedBy } from "../../policy/rule/rule.ts";

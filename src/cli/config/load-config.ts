@@ -4,7 +4,7 @@ import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH } from "
 import { type ConfigSource, readConfigFile } from "../../config/source.ts";
 import type { JournalOptions } from "../../journal/options.ts";
 import { isJsonObject } from "../../json/value.ts";
-import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
+import type { LocatedPolicy } from "../../policy/file/checked-rule.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Notify } from "../../server/notifying/notify.ts";
 import { guardOwnCode, guardPrograms, pathBeside } from "./guard-code.ts";

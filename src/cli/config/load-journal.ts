@@ -8,8 +8,7 @@ import { checkOptions, type JournalOptions, type JournalPeers } from "../../jour
 import { journalFiles } from "../../journal/storage/file-names.ts";
 import { type TypeOf, typed } from "../../json/shape.ts";
 import { absolutePathBeside, guardCommand } from "./guard-code.ts";
-import { RECEIVER } from "./receiver.ts";
-import { readTextBeside } from "./token.ts";
+import { RECEIVER, readTextBeside } from "./token.ts";
 
 const JOURNAL = mapOf(
   {

@@ -5,8 +5,7 @@ import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.
 import type { JsonObject } from "../../json/value.ts";
 import { CHANNELS, checkNotify, type Notify, type PushSubscription } from "../../server/notifying/notify.ts";
 import { absolutePathBeside, guardCommand } from "./guard-code.ts";
-import { RECEIVER } from "./receiver.ts";
-import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
+import { RECEIVER, readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 
 const WEBHOOK = (whose: string): JsonObject =>
   mapOf({ url: described(TOKEN, `The URL of the webhook, which is a secret. ${whose}`) }, ["url"]);

@@ -7,10 +7,9 @@ import { type ConfigPath, ConfigSource, readConfigFile } from "../../config/sour
 import { anyObject, record, type TypeOf } from "../../json/shape.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { CedarPolicy } from "../../policy/cedar/cedar-policy.ts";
-import type { PolicyTool } from "../../policy/file/checked-rule.ts";
+import type { LocatedPolicy, PolicyTool } from "../../policy/file/checked-rule.ts";
 import { proofProblems } from "../../policy/file/invariant-checks.ts";
 import { loadPolicyFile } from "../../policy/file/load.ts";
-import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import { type LoadedPolicy, readingUnproved, readUnproved } from "../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Proof } from "../../policy/proof/invariant.ts";

@@ -4,7 +4,23 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { described, mapOf, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
 import { type Shape, type TypeOf, typed } from "../../json/shape.ts";
+import type { JsonObject } from "../../json/value.ts";
 import { pathBeside } from "./guard-code.ts";
+
+/** The JSON Schema of a `Receiver`. */
+export const RECEIVER: JsonObject = {
+  type: "object",
+  properties: {
+    command: described(
+      { type: "array", minItems: 1, items: { type: "string" } },
+      "A program and its arguments, without a shell. It reads each text from its standard input. Exactly one of `command` and `url` must be set.",
+    ),
+    url: described(TEXT, "An `http:` or `https:` URL that gets each text in a POST request."),
+  },
+  additionalProperties: false,
+  oneOf: [{ required: ["command"] }, { required: ["url"] }],
+  message: "must have either command, a list of a program and its arguments, or url",
+};
 
 const PLACE = mapOf({
   file: described(PATH, "The file of the secret. Exactly one of `file` and `env` must be set."),

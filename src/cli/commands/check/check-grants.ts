@@ -2,7 +2,7 @@ import { formatDuration } from "../../../base/units.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigPath } from "../../../config/source.ts";
 import type { Tool } from "../../../engine/tool.ts";
-import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
+import type { LocatedPolicy } from "../../../policy/file/checked-rule.ts";
 import { namedBy } from "../../../policy/file/tool-checks.ts";
 import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
 import {

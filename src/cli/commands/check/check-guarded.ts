@@ -1,7 +1,7 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
-import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
+import type { LocatedPolicy } from "../../../policy/file/checked-rule.ts";
 import { usedBy } from "../../../policy/rule/rule.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { Guard, type GuardedPlace } from "../../../workspace/guard.ts";
