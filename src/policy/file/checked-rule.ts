@@ -4,7 +4,19 @@ import type { JsonObject } from "../../json/value.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ToolAccess } from "../../tool/tool-traits.ts";
-import type { PolicyRule } from "../rule/rule.ts";
+import type { AllowedUse, PolicyRule } from "../rule/rule.ts";
+
+/** The rules of a policy file, and their positions, for checks that need more than the file. */
+export interface LocatedPolicy {
+  readonly rules: readonly PolicyRule[];
+  readonly default: "deny" | AllowedUse;
+  /**
+   * A problem with a part of the policy.
+   *
+   * @param path The path from the policy. Limits have the names that they have in a file.
+   */
+  problem(path: ConfigPath, message: string, severity: ConfigProblem["severity"]): ConfigProblem;
+}
 
 /** A registered tool, as far as rules are checked against it. */
 export interface PolicyTool {

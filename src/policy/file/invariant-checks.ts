@@ -4,8 +4,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Proof, ProofFailure, Witness } from "../proof/invariant.ts";
 import { type Invariant, kindOf, selectionOf } from "../proof/invariant.ts";
 import { SOME_SESSION_ID, SOMEONE_ID } from "../proof/witness/sketch-calls.ts";
-import type { PolicyTool } from "./checked-rule.ts";
-import type { LocatedPolicy } from "./located-policy.ts";
+import type { LocatedPolicy, PolicyTool } from "./checked-rule.ts";
 import { unknownNames } from "./name-checks.ts";
 
 const MAX_SHOWN_TOOLS = 5;

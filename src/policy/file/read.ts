@@ -24,9 +24,8 @@ import type {
 import { ruleFlaws, ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { policySchema } from "../rule/rule-shape.ts";
-import type { PolicyTool } from "./checked-rule.ts";
+import type { LocatedPolicy, PolicyTool } from "./checked-rule.ts";
 import { invariantWarnings, proofProblems } from "./invariant-checks.ts";
-import type { LocatedPolicy } from "./located-policy.ts";
 import { checkAgainstTools } from "./tool-checks.ts";
 import { readLimits, WRITTEN_LIMITS, type WrittenLimits } from "./written-limits.ts";
 
