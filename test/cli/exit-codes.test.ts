@@ -99,6 +99,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [3, "policy diff DIR/narrow.yaml DIR/sandgate.yaml --journal DIR/records"],
     [2, "policy diff DIR/missing.yaml DIR/sandgate.yaml --journal DIR/records"],
   ],
+  "policy attack": [
+    [0, "policy attack -c DIR/sandgate.yaml"],
+    [2, "policy attack -c DIR/missing.yaml"],
+  ],
   "policy learn": [
     [1, "policy learn --journal DIR/records --out DIR/proposal.yaml"],
     [2, "policy learn --journal DIR/missing --out DIR/proposal.yaml"],
@@ -211,6 +215,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
 
 /** Exit codes that the tests of a command reach with a server, a person or a program. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  "policy attack": ["1"],
   "policy learn": ["0"],
   serve: ["0"],
   console: ["0"],

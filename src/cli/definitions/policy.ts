@@ -116,6 +116,38 @@ const prove = defineCommand({
     ),
 });
 
+const attack = defineCommand({
+  name: "policy attack",
+  endsAtOnce: true,
+  summary: "looks for sequences of allowed calls that end badly, and prints the shortest as a test",
+  details: [
+    "It knows five bad ends: what an outsider wrote is executed (untrusted-to-execution), what was read goes to where an outsider chose (secret-to-outsider), rules of Sandgate are written (own-rules), a session reads what outsiders wrote and secrets and sends them anywhere (lethal-trifecta), money goes to whom an outsider chose (money-to-strangers).",
+  ],
+  arguments: {},
+  options: {
+    ...FOUND_CONFIG,
+    bad: {
+      type: "string",
+      value: "END",
+      choices: [
+        "untrusted-to-execution",
+        "secret-to-outsider",
+        "own-rules",
+        "lethal-trifecta",
+        "money-to-strangers",
+      ],
+      help: "the bad end to look for; default: all of them",
+    },
+  },
+  exitCodes: { 1: "a bad end can be reached" },
+  read: (options) => options,
+  run: async (options, terminal) =>
+    (await import("../commands/policy/attack.ts")).attack(
+      await withConfig(options, "loads", terminal),
+      terminal,
+    ),
+});
+
 const learn = defineCommand({
   name: "policy learn",
   endsAtOnce: true,
@@ -152,4 +184,4 @@ const learn = defineCommand({
 });
 
 /** `sandgate policy …` */
-export const POLICY_COMMANDS: readonly Command[] = [explain, test, diff, prove, learn];
+export const POLICY_COMMANDS: readonly Command[] = [explain, test, diff, prove, learn, attack];

@@ -163,7 +163,7 @@ function sourcesIn(condition: RuleCondition): readonly ("user" | ToolField)[] {
 }
 
 /** Returns an output that has a value in a field. */
-function outputWith([step, ...others]: readonly string[], value: JsonValue): JsonValue {
+export function outputWith([step, ...others]: readonly string[], value: JsonValue): JsonValue {
   if (step === undefined) return value;
   return step === "*" ? [outputWith(others, value)] : { [step]: outputWith(others, value) };
 }
@@ -220,7 +220,7 @@ function valueAt(value: JsonValue, [step, ...others]: readonly string[]): JsonVa
 }
 
 /** Replaces a value; of a list, the one in its first element. */
-function replaced(value: JsonValue, [step, ...others]: readonly string[], by: JsonValue): JsonValue {
+export function replaced(value: JsonValue, [step, ...others]: readonly string[], by: JsonValue): JsonValue {
   if (step === undefined) return by;
   if (Array.isArray(value)) {
     const list = value as readonly JsonValue[];

@@ -27,6 +27,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "mcp pin": [],
   "mcp serve": [],
   "mcp update": ["server"],
+  "policy attack": [],
   "policy explain": ["--call", '{"tool":"add"}'],
   "policy prove": [],
   "policy test": [],
