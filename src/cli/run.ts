@@ -5,9 +5,8 @@ import { bench, dispatch, PROGRAM_COMMANDS } from "./definitions/dispatch.ts";
 import { JOURNAL_COMMANDS, why } from "./definitions/journal.ts";
 import { MCP_COMMANDS } from "./definitions/mcp.ts";
 import { POLICY_COMMANDS } from "./definitions/policy.ts";
-import { check, completion, doctor, init, schema } from "./definitions/project.ts";
 import { confirm, console, serve, supervise } from "./definitions/serve.ts";
-import { TOOL_COMMANDS } from "./definitions/tool.ts";
+import { check, completion, doctor, init, schema, TOOL_COMMANDS } from "./definitions/tool.ts";
 import { MessageError, UsageError } from "./errors.ts";
 import { commandHelp, listHelp, readVersion } from "./help.ts";
 import {

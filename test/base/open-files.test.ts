@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parseTree, treeText } from "../../src/changes/shadow/shadow-tree.ts";
 import { parseBenchResult } from "../../src/cli/commands/bench/result.ts";
-import { FileKeyValue } from "../../src/cli/commands/tool/file-key-value.ts";
+import { FileKeyValue } from "../../src/cli/commands/tool/run.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import { readJournal } from "../../src/journal/read/read-journal.ts";
 import { SessionKeys } from "../../src/journal/session-keys.ts";

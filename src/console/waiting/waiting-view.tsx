@@ -1,12 +1,15 @@
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import type { SuspendedProgram, SuspendedPrograms } from "../../shapes/confirmations.ts";
+import { get } from "../api/http.ts";
 import { hasRole } from "../api/session.ts";
 import { summaryLine } from "../arguments/fields.ts";
 import { listKeys, useKeys } from "../page/keys.ts";
 import { hashOf, route } from "../page/route.ts";
 import { Badge } from "../parts/badges.tsx";
 import { Foreign, visible } from "../parts/foreign.tsx";
-import { count, time } from "../parts/format.ts";
-import { Problem } from "../parts/loaded.tsx";
+import { count, duration, time } from "../parts/format.ts";
+import { Problem, useLoaded } from "../parts/loaded.tsx";
 import { ConfirmationPanel } from "./confirmation-panel.tsx";
 import {
   areRead,
@@ -28,7 +31,6 @@ import {
   selected,
   shownConfirmations,
 } from "./listing.ts";
-import { Programs } from "./programs.tsx";
 import { PushButton } from "./push-button.tsx";
 import { isTogether, TogetherPanel, together } from "./together-panel.tsx";
 
@@ -241,4 +243,75 @@ function Card({
       </span>
     </li>
   );
+}
+
+/** How often listed programs are read again, in ms: the server sends no event when one continues or ends. */
+const REREAD_MS = 2_000;
+
+/**
+ * The programs that are suspended while they wait, with the calls that they wait for and how long they have left.
+ *
+ * @param of What changes whenever they may have changed.
+ */
+function Programs({ of }: { readonly of: string }): JSX.Element | null {
+  const { value, problem, reload } = useLoaded(of, listPrograms);
+  const programs = value.value ?? [];
+  useEffect(() => {
+    if (programs.length === 0) return;
+    const timer = setInterval(reload, REREAD_MS);
+    return () => clearInterval(timer);
+  }, [programs.length]);
+  if (programs.length === 0 && problem.value === "") return null;
+  return (
+    <section aria-labelledby="programs-title">
+      <h2 id="programs-title">Programs that wait</h2>
+      <Problem of={problem} />
+      <ul class="cards" aria-label="Programs">
+        {programs.map((program) => (
+          <li key={`${program.sessionId} ${program.turnId} ${program.callId}`}>
+            <Program program={program} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Program({ program }: { readonly program: SuspendedProgram }): JSX.Element {
+  const { toolName, principal, suspendedAt, leftMs, open } = program;
+  return (
+    <div class="card">
+      <strong>
+        <Foreign text={toolName} />
+      </strong>
+      <span class="quiet">
+        {time(suspendedAt)}
+        {principal !== undefined && (
+          <>
+            {" · "}
+            <Foreign text={principal} />
+          </>
+        )}
+        {` · waits for ${count(open.length, "call")} · ${duration(leftMs)} left`}
+      </span>
+      <ul class="summary">
+        {open.map(({ callId, toolName: called, requestId }) => (
+          <li key={callId}>
+            {requestId === undefined ? (
+              <Foreign text={called} />
+            ) : (
+              <a href={hashOf("waiting", requestId)}>
+                <Foreign text={called} />
+              </a>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** Lists the suspended programs, the oldest first. */
+async function listPrograms(): Promise<readonly SuspendedProgram[]> {
+  return (await get<SuspendedPrograms>("/v1/programs")).programs;
 }

@@ -4,21 +4,19 @@ import { shortenedText } from "../model-texts.ts";
 import { inputSchema, type ToolsetNaming } from "../tool-parts.ts";
 import {
   git,
+  OPENS_PROTECTED,
+  type OpenedFiles,
   PATTERNS,
+  PROTECTED_FILES,
   PUSH_BY_NAME,
   REQUIRE_AUTHOR,
   REQUIRE_REMOTE,
   REQUIRE_RESOLVED,
   REQUIRE_WRITE,
+  refuseProtectedFiles,
   SAY_WHAT_IS_STAGED,
   SAY_WHAT_IS_UNDER_WAY,
 } from "./git-command.ts";
-import {
-  OPENS_PROTECTED,
-  type OpenedFiles,
-  PROTECTED_FILES,
-  refuseProtectedFiles,
-} from "./protected-files.ts";
 
 /** A line of a trailer, as `git interpret-trailers` knows it. */
 const TRAILER = /^[A-Za-z0-9-]+: \S/;
