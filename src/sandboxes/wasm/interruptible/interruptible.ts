@@ -56,7 +56,7 @@ const MAX_CODE_BYTES = 16 * 1_024 * 1_024;
  *
  * - Bulk instructions that can be long become calls of helpers, which split them: `helpers.ts`.
  * - Functions, loops and tail calls get a guard, which is a call that hardly ever happens: `guard.ts`,
- *   `guard-places.ts`.
+ *   `function-scanner.ts`.
  * - Functions that take long to compile are refused: `function-bounds.ts`.
  *
  * Exceptions are counted before they are thrown: `exceptions.ts`.

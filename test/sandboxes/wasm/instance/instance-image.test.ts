@@ -5,7 +5,7 @@ import type { CompiledCore } from "../../../../src/sandboxes/wasm/artifact.ts";
 import { mutableGlobals } from "../../../../src/sandboxes/wasm/component/prepared-code.ts";
 import { limitCoreModule, memoryExportName } from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
-import { InstanceImage } from "../../../../src/sandboxes/wasm/instance/instance-image.ts";
+import { InstanceImage } from "../../../../src/sandboxes/wasm/instance/instance.ts";
 
 const PAGE = 65_536;
 
