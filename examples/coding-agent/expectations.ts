@@ -4,9 +4,9 @@ import type { Repository } from "./repository.ts";
 
 /**
  * A tool of each toolset, of which a call must succeed. The tools of `basic5` are those of `fs` and `shell`, and the agent
- * works in a mode that awaits no plan. Programs have an example of their own in docs/code-mode.md.
+ * works in a mode that awaits no plan; those of `guard` are for other agents. Programs have an example of their own in docs/code-mode.md.
  */
-const USED: Readonly<Record<Exclude<ToolsetName, "basic5" | "plan" | "programs">, string>> = {
+const USED: Readonly<Record<Exclude<ToolsetName, "basic5" | "guard" | "plan" | "programs">, string>> = {
   ask: "ask_user",
   basic: "Echo",
   diagnostics: "get_diagnostics",

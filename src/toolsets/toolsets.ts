@@ -8,6 +8,7 @@ import { basicTools, minimumTools } from "./basic-tools.ts";
 import { type DiagnosticsOptions, diagnosticsTools } from "./diagnostics-tools.ts";
 import { fsTools } from "./fs/fs-tools.ts";
 import { type GitOptions, gitTools } from "./git/git-tools.ts";
+import { guardTools } from "./guard-tools.ts";
 import { indexTools } from "./index/index-tools.ts";
 import { type MemoryOptions, memoryTools } from "./memory-tools.ts";
 import { askTools, planTools } from "./person-tools.ts";
@@ -39,6 +40,8 @@ export interface ToolsetOptions {
   readonly diagnostics: DiagnosticsOptions;
   /** `git_status`, `git_diff`, `git_log`, `git_stage`, `git_branch`, `git_stash`, `git_commit`, `git_push`, `git_pull`. */
   readonly git: GitOptions;
+  /** What coding agents do with tools of their own, for `sandgate guard`: see docs/guard.md. */
+  readonly guard: ToolsetNaming;
   /** `memory_add`, `memory_replace` and `memory_consolidate`, over a key-value store. */
   readonly memory: MemoryOptions;
   /** `submit_plan`: has a person approve a plan. */
@@ -69,6 +72,7 @@ const TOOLSETS: {
   index: indexTools,
   diagnostics: diagnosticsTools,
   git: gitTools,
+  guard: guardTools,
   memory: memoryTools,
   plan: planTools,
   programs: (options, registry) => programTools(registry, options),
@@ -95,6 +99,7 @@ const OPTION_NAMES: { readonly [Name in ToolsetName]: OptionNames<ToolsetOptions
   ask: NAMING,
   basic: NAMING,
   fs: NAMING,
+  guard: NAMING,
   plan: NAMING,
   system: NAMING,
   basic5: SHELL,

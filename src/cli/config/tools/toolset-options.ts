@@ -101,6 +101,7 @@ export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<To
     },
     read: readGit,
   },
+  guard: asWritten(NAMING),
   memory: asWritten(NAMING),
   plan: asWritten(NAMING),
   programs: asWritten({
@@ -146,6 +147,7 @@ export const TOOLSET_DESCRIPTIONS: { readonly [Name in ToolsetName]: string } = 
   index: "`project_knowledge_search`: finds symbols.",
   diagnostics: "`get_diagnostics`: what a compiler or linter finds.",
   git: "`git_status`, `git_diff`, `git_log`, `git_stage`, `git_branch`, `git_stash`, `git_commit`, `git_push` and `git_pull`.",
+  guard: "What coding agents do with tools of their own, for `sandgate guard`: see docs/guard.md.",
   memory: "`memory_add`, `memory_replace` and `memory_consolidate`, over a key-value store.",
   plan: "`submit_plan`: has a person approve a plan.",
   programs: "`run_program`, `search_tools` and `describe_tools`: programs that call tools.",
