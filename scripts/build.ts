@@ -29,6 +29,7 @@ const ALONE = globSync(
     "sandboxes/process/long-running/child/{guardian,plain-guardian}.ts",
     "sandboxes/wasm/validation/{compile-child,resource-watch}.ts",
     "sandboxes/wasm/component/jco/generate-child.ts",
+    "guard/hook.ts",
   ],
   { cwd: "src" },
 ).map((file) => file.replace(/\.ts$/, ""));
