@@ -2,6 +2,7 @@ import { Writable } from "node:stream";
 import { ShownText, shown } from "../rendering/shown.ts";
 import type { Command, Invocation } from "./command.ts";
 import { bench, dispatch, PROGRAM_COMMANDS } from "./definitions/dispatch.ts";
+import { GUARD_COMMANDS } from "./definitions/guard.ts";
 import { JOURNAL_COMMANDS, why } from "./definitions/journal.ts";
 import { MCP_COMMANDS } from "./definitions/mcp.ts";
 import { POLICY_COMMANDS } from "./definitions/policy.ts";
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   console,
   supervise,
   confirm,
+  ...GUARD_COMMANDS,
   ...PROGRAM_COMMANDS,
   ...JOURNAL_COMMANDS,
   why,

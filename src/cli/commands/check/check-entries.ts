@@ -248,7 +248,9 @@ class EntryCheck {
       const message = "this approver answers for no caller: write the ids of callers as 'approves'";
       this.#warn(["server", "credentials", index], message);
     }
-    if (mcp?.oauth === undefined && !credentials.some(({ roles }) => roles.includes("caller")))
+    // The guard of coding agents opens their sessions itself.
+    const hasCallers = mcp?.oauth !== undefined || this.#config.registry.has("use_unknown_tool");
+    if (!hasCallers && !credentials.some(({ roles }) => roles.includes("caller")))
       this.#warn(
         ["server", "sessions"],
         "no credential has the role 'caller', so that no one can open a session",

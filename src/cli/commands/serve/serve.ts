@@ -1,9 +1,11 @@
 import type { PostgresRuntime } from "../../../cluster/open-postgres.ts";
+import { realpathSync } from "node:fs";
 import { EventStream } from "../../../engine/call/events.ts";
 import type { ToolCall } from "../../../engine/call.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../../executor/http/listen-address.ts";
 import type { RefusedRequest } from "../../../executor/http/refused-request.ts";
 import type { RefusedHandshake } from "../../../executor/tls/tls-connections.ts";
+import type { GuardOptions } from "../../../guard/guard-server.ts";
 import { JournalHistory } from "../../../journal/history/journal-history.ts";
 import { handshakeEntry, LoggedWarnings, logCalls, mcpEntry, refusalEntry } from "../../../log/call-log.ts";
 import type { SuspensionStore } from "../../../programs/stores/suspension-store.ts";
@@ -110,6 +112,8 @@ interface ServeOptions {
   readonly console?: boolean;
   /** With `console`: a file with an assistant's message, whose calls are made; `-` is standard input. Default: none. */
   readonly message?: string;
+  /** Also answers the hooks of coding agents, on a socket. Default: it does not. */
+  readonly guard?: Pick<GuardOptions, "socket" | "key" | "runner">;
 }
 
 /**
@@ -120,7 +124,7 @@ interface ServeOptions {
  * @throws {UsageError} if it cannot listen on the address or drop the network.
  */
 export async function serve(
-  { config, listen, restate, console: hasConsole = false, message }: ServeOptions,
+  { config, listen, restate, console: hasConsole = false, message, guard }: ServeOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   using termination = new Termination(terminal);
@@ -159,12 +163,13 @@ export async function serve(
   const onRefusal = (refused: RefusedRequest): void => log.write(refusalEntry(refused));
   const onRefusedHandshake = (refused: RefusedHandshake): void => log.write(handshakeEntry(refused));
   const where = listen ?? options.listen;
+  const handingOver = guard && new (await import("../../../guard/handover.ts")).HandingOver(sandboxes);
   const dispatching = {
     ...context,
     ...telemetry.traced,
     ...tools,
     ...(journal && { journal }),
-    sandboxes,
+    sandboxes: handingOver ?? sandboxes,
     events,
   };
   const admin: AdminOptions = {
@@ -181,6 +186,7 @@ export async function serve(
   const administered = { ...admin, ...(history && { history }) };
   await using server = await start(serving, administered, loaded, { log, servers, suspensions, durable });
   if ("mcp" in server) servers.serveThrough(server.mcp);
+  await using _guard = handingOver && (await openGuard({ ...guard, handingOver }, server, loaded));
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
   reloads.begin(() => reload(server, config, loaded, { log, journal, servers, hasConsole }));
   const { address } = server;
@@ -211,6 +217,30 @@ function orUsageError(step: () => void): void {
       throw new UsageError(shown`cannot drop the network: ${error.message}`);
     throw error;
   }
+}
+
+/**
+ * Answers the hooks of agents with the sessions of a server.
+ *
+ * @throws {UsageError} unless the config serves sessions with a console and has the toolset `guard`.
+ */
+async function openGuard(
+  options: Pick<GuardOptions, "socket" | "key" | "runner" | "handingOver">,
+  server: Awaited<ReturnType<typeof start>>,
+  { served, tools }: Pick<LoadedConfig, "served" | "tools">,
+): Promise<AsyncDisposable> {
+  if (!("sessions" in server) || served?.console === undefined || !tools.registry.has("use_unknown_tool"))
+    throw new UsageError(
+      shown`the config of a guard needs 'toolsets: [guard]', and 'sessions: true' and 'console: true' in server`,
+    );
+  const { startGuard } = await import("../../../guard/guard-server.ts");
+  const page = `${server.scheme}://${server.address}/console/#/waiting/`;
+  return startGuard({
+    ...options,
+    sessions: server.sessions,
+    workspaces: served.workspaces.map((path) => realpathSync(path)),
+    linkOf: (id) => `${page}${encodeURIComponent(id)}`,
+  });
 }
 
 /** Makes calls in a session of the user of this process, and does not wait for them: some may wait for a person. */
