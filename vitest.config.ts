@@ -22,6 +22,8 @@ const REST = named([
   "restate/programs/*",
   "restate/sessions/*",
   "restate/store/{confirmation-awakeables,principals,session-store}",
+  // slow: start agents' hooks
+  "guard/{failures,guard}",
   // PostgreSQL
   "cluster/{kill,postgres}/*",
   "record/postgres/*",
