@@ -1,5 +1,5 @@
-import type { PostgresRuntime } from "../../../cluster/open-postgres.ts";
 import { realpathSync } from "node:fs";
+import type { PostgresRuntime } from "../../../cluster/open-postgres.ts";
 import { EventStream } from "../../../engine/call/events.ts";
 import type { ToolCall } from "../../../engine/call.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../../executor/http/listen-address.ts";
