@@ -3,17 +3,20 @@ import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { ModelReader } from "../../tool/tool-traits.ts";
 import { listText, onOneLine } from "../model-texts.ts";
 import { inputSchema } from "../tool-parts.ts";
-import { CUT_LINES, isCut, linesOf, shownLine } from "./matched-lines.ts";
-import { compilePathGlob, GLOB_FORM } from "./path-glob.ts";
-import { Search } from "./search.ts";
 import {
+  CUT_LINES,
   DEFAULT_MATCHES,
+  isCut,
   LIMIT,
+  linesOf,
   MAX_PATTERN_LENGTH,
   moreThan,
   SEARCH_PATH,
   SEARCHED,
-} from "./search-input.ts";
+  shownLine,
+} from "./matched-lines.ts";
+import { compilePathGlob, GLOB_FORM } from "./path-glob.ts";
+import { Search } from "./search.ts";
 
 const WORD = /^[\p{L}\p{M}\p{N}_$]/u;
 

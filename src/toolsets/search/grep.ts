@@ -2,19 +2,23 @@ import { defineTool, type Tool } from "../../engine/tool.ts";
 import { inputSchema } from "../tool-parts.ts";
 import { greppedText } from "./found-text.ts";
 import { LinePattern } from "./line-pattern.ts";
-import { type FileLines, type GrepResult, grepText, MatchedLines, NARROWER } from "./matched-lines.ts";
-import { compilePathGlob, GLOB_FORM, type PathFilter } from "./path-glob.ts";
-import { ripgrep } from "./ripgrep.ts";
-import { Search } from "./search.ts";
 import {
   DEFAULT_MATCHES,
+  type FileLines,
+  type GrepResult,
+  grepText,
   LIMIT,
   MAX_PATTERN_LENGTH,
+  MatchedLines,
   moreThan,
+  NARROWER,
   OFFSET,
   SEARCH_PATH,
   SEARCHED,
-} from "./search-input.ts";
+} from "./matched-lines.ts";
+import { compilePathGlob, GLOB_FORM, type PathFilter } from "./path-glob.ts";
+import { ripgrep } from "./ripgrep.ts";
+import { Search } from "./search.ts";
 
 /** The most lines that are shown before and after a match. */
 const MAX_CONTEXT = 10;

@@ -9,10 +9,16 @@ import type { ProgramContext } from "../../tool/tool-traits.ts";
 import type { GlobToken } from "../files/glob.ts";
 import { prefixOf } from "../files/walk.ts";
 import { LinePattern } from "./line-pattern.ts";
-import { type FoundLine, type Line, MatchedLines, NARROWER } from "./matched-lines.ts";
+import {
+  DEFAULT_MATCHES,
+  type FoundLine,
+  type Line,
+  MatchedLines,
+  moreThan,
+  NARROWER,
+} from "./matched-lines.ts";
 import { compilePathGlob, type PathGlob, readPathGlob } from "./path-glob.ts";
 import { notSearched } from "./search.ts";
-import { DEFAULT_MATCHES, moreThan } from "./search-input.ts";
 
 /** The lines that ripgrep found in a file. */
 interface FoundFile {

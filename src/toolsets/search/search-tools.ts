@@ -4,8 +4,6 @@ import { inputSchema } from "../tool-parts.ts";
 import { findReferences } from "./find-references.ts";
 import { pathsText } from "./found-text.ts";
 import { grep } from "./grep.ts";
-import { compilePathGlob, GLOB_FORM } from "./path-glob.ts";
-import { Search, type SearchTime } from "./search.ts";
 import {
   DEFAULT_MATCHES,
   LIMIT,
@@ -14,7 +12,9 @@ import {
   OFFSET,
   SEARCH_PATH,
   SEARCHED,
-} from "./search-input.ts";
+} from "./matched-lines.ts";
+import { compilePathGlob, GLOB_FORM } from "./path-glob.ts";
+import { Search, type SearchTime } from "./search.ts";
 
 /** Where the sandbox `process` looks for programs. */
 const RIPGREP = ["/usr/bin/rg", "/bin/rg"];
