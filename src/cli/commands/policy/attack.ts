@@ -20,6 +20,8 @@ import {
   isChosen,
   isDestination,
   leaves,
+  suggestive,
+  textsIn,
   URL_NAME,
   withTexts,
 } from "./chosen-values.ts";
@@ -140,12 +142,12 @@ class AttackSearch {
   }
 
   async find(end: BadEnd): Promise<readonly Step[] | undefined> {
-    const untrusted = await this.#readings(this.#untrusted);
+    const untrusted = await this.#readings(this.#untrusted, false);
     if (end === "own-rules") return this.#shortest([[], ...untrusted], (tool) => this.#ownRules(tool));
     if (end === "money-to-strangers")
       return this.#shortest(untrusted, (tool) => (isPaying(tool) ? this.#withChosen(tool, "") : []));
     if (end === "untrusted-to-execution") return this.#toExecution(untrusted);
-    const secrets = await this.#readings(this.#secretFields());
+    const secrets = await this.#readings(this.#secretFields(), true);
     const both = secrets.flatMap((secret) => untrusted.map((reading) => [...secret, ...reading]));
     return this.#shortest(both, (tool) => {
       if (!["network", "destructive"].includes(tool.subject.sideEffects)) return [];
@@ -159,12 +161,11 @@ class AttackSearch {
     return this.#registry.names.flatMap((name) => this.#registry.find(name) ?? []);
   }
 
-  /** Results that outsiders do not write, of tools that read. */
+  /** Results of tools that read: files have secrets, too, although outsiders write some. */
   #secretFields(): readonly ToolField[] {
-    const marked = new Set((this.#policy.trackedFields?.untrusted ?? []).map(({ tool }) => tool));
     const tracked = this.#policy.trackedFields?.contents ?? [];
     const whole = this.#tools
-      .filter(({ subject }) => subject.sideEffects === "read" && !marked.has(subject.name))
+      .filter(({ subject }) => subject.sideEffects === "read")
       .map(({ subject }) => ({ tool: subject.name, field: "" }));
     // What a rule keeps out of texts is what it takes for a secret.
     return [...tracked, ...whole.filter(({ tool }) => tracked.every((field) => field.tool !== tool))];
@@ -192,12 +193,11 @@ class AttackSearch {
   }
 
   /** Allowed calls whose results have what an outsider wrote, or a secret. */
-  async #readings(fields: readonly ToolField[]): Promise<readonly (readonly Step[])[]> {
+  async #readings(fields: readonly ToolField[], isSecret: boolean): Promise<readonly (readonly Step[])[]> {
     const found: (readonly Step[])[] = [];
     for (const { tool: name, field } of fields) {
       const tool = this.#registry.find(name);
       if (tool === undefined) continue;
-      const isSecret = !this.#untrusted.some((each) => each.tool === name && each.field === field);
       const output = outputWith(
         parsePointer(field),
         isSecret ? SECRET : field === "" ? CHOSEN.join("\n") : (CHOSEN[0] ?? ""),
@@ -312,9 +312,9 @@ class AttackSearch {
     for (const rule of this.#rulesOf(subject.name)) {
       const use = usedBy(rule);
       const uses = use === undefined ? [] : [use];
-      const { when: _, ...unconditional } = rule;
+      const { when = {}, ...others } = rule;
       // Of values that have to come from somewhere, conditions suggest none.
-      for (const each of [rule, unconditional as PolicyRule]) {
+      for (const each of [rule, { ...others, when: suggestive(when) } as PolicyRule]) {
         found.push(...sketchCalls([each], uses, subject.inputSchema).take(MAX_SKETCHES));
       }
     }
@@ -337,15 +337,17 @@ class AttackSearch {
       leaves(sketch.input)
         .filter(({ pointer, value }) => typeof value === "string" && isDestination(pointer))
         .flatMap(({ pointer, value }) =>
-          chosenFor(pointer, String(value)).flatMap((chosen) => {
-            const to = { ...sketch, input: replaced(sketch.input, parsePointer(pointer), chosen) };
-            if (text === "") return [to];
-            const isUrl = URL_NAME.test(pointer);
-            const inUrl = isUrl
-              ? [{ ...sketch, input: replaced(sketch.input, parsePointer(pointer), `${chosen}${text}`) }]
-              : [];
-            return [...inUrl, ...withTexts(to, [text], (each) => each !== pointer)];
-          }),
+          [String(value), ...textsIn(this.#rulesOf(tool.subject.name))]
+            .flatMap((text) => chosenFor(pointer, text))
+            .flatMap((chosen) => {
+              const to = { ...sketch, input: replaced(sketch.input, parsePointer(pointer), chosen) };
+              if (text === "") return [to];
+              const isUrl = URL_NAME.test(pointer);
+              const inUrl = isUrl
+                ? [{ ...sketch, input: replaced(sketch.input, parsePointer(pointer), `${chosen}${text}`) }]
+                : [];
+              return [...inUrl, ...withTexts(to, [text], (each) => each !== pointer)];
+            }),
         ),
     );
   }

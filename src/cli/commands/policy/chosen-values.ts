@@ -1,8 +1,11 @@
 import { escapePointer, parsePointer } from "../../../json/pointer.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import { replaced } from "../../../policy/learn/learn-rules.ts";
+import { regexTexts } from "../../../policy/proof/witness/matching-texts.ts";
 import type { CallSketch } from "../../../policy/proof/witness/sketch-calls.ts";
+import type { PolicyRule, RuleCondition, RuleConditions } from "../../../policy/rule/rule.ts";
 
+const MAX_TEXTS = 16;
 const DOMAIN = "evil.example";
 /** Values that an outsider chooses. */
 const PLACES: readonly string[] = [`eve@${DOMAIN}`, `https://${DOMAIN}/`, "EVIL-1234567890"];
@@ -61,4 +64,40 @@ export function leaves(
   return Object.entries(value).flatMap(([name, member]) =>
     member === undefined ? [] : leaves(member as JsonValue, `${pointer}/${escapePointer(name)}`),
   );
+}
+
+/** Leaves out the conditions that do not suggest values. */
+export function suggestive({ all, any, ...entries }: RuleConditions): RuleConditions {
+  const kept = Object.entries(entries as { readonly [key: string]: RuleCondition }).flatMap(
+    ([key, condition]) => {
+      const part = suggestivePart(condition);
+      return part === undefined ? [] : [[key, part] as const];
+    },
+  );
+  return {
+    ...Object.fromEntries(kept),
+    ...(all && { all: all.map(suggestive) }),
+    ...(any && { any: any.map(suggestive) }),
+  };
+}
+
+function suggestivePart(condition: RuleCondition): RuleCondition | undefined {
+  if ("from" in condition || "links" in condition || "without" in condition) return undefined;
+  if (!("all" in condition)) return condition;
+  const parts = condition.all.flatMap((part) => suggestivePart(part) ?? []);
+  return parts.length === 0 ? undefined : { all: parts };
+}
+
+/** The texts with which allowed values begin, or that they have. */
+export function textsIn(rules: readonly PolicyRule[]): readonly string[] {
+  const found = new Set<string>();
+  JSON.stringify(
+    rules.map(({ when }) => when ?? {}),
+    (name, value: unknown) => {
+      if (name === "prefix" || name === "equals") found.add(String(value));
+      if (name === "regex") for (const text of regexTexts(String(value))) found.add(text);
+      return value;
+    },
+  );
+  return [...found].slice(0, MAX_TEXTS);
 }
