@@ -106,12 +106,28 @@ async function projectFiles(template: Template): Promise<ReadonlyMap<string, str
   return texts;
 }
 
-/** Creates a config with a tool, a policy and its test, and a message to dispatch. It overwrites nothing. */
-export async function init(directory: string, terminal: Terminal): Promise<ExitCode> {
+const POLICY_FILES = ["README.md", "sandgate.yaml", "sandgate.policy-test.yaml", "tools.mjs"];
+
+/**
+ * Creates a config with a tool, a policy and its test, and a message to dispatch. It overwrites nothing.
+ *
+ * @param policy A folder of `examples/policies` to copy in their place.
+ */
+export async function init(
+  { directory, policy }: { readonly directory: string; readonly policy: string | undefined },
+  terminal: Terminal,
+): Promise<ExitCode> {
   const files = new Map<string, string>();
-  for (const [name, source] of Object.entries(FILES))
+  const sources =
+    policy === undefined
+      ? Object.entries(FILES)
+      : POLICY_FILES.map((name) => [name, `examples/policies/${policy}/${name}`] as const);
+  for (const [name, source] of sources)
     files.set(name, await readFile(new URL(source, PACKAGE_FOLDER), "utf8"));
-  const commands = "sandgate policy test && sandgate dispatch message.json --config sandgate.yaml";
+  const commands =
+    policy === undefined
+      ? "sandgate policy test && sandgate dispatch message.json --config sandgate.yaml"
+      : "sandgate policy test --config sandgate.yaml && sandgate policy attack --config sandgate.yaml";
   const next = directory === "." ? commands : `cd ${directory} && ${commands}`;
   return writeNewFiles(directory, files, next, terminal);
 }

@@ -293,13 +293,23 @@ export const schema: Command = defineCommand({
   run: async (_, terminal) => (await import("../commands/schema.ts")).schema(terminal),
 });
 
+/** The policies of `examples/policies`, with which a project can begin. */
+export const POLICIES = ["coding-agent", "payments", "support-refunds"] as const;
+
 /** `sandgate init` */
 export const init: Command = defineCommand({
   name: "init",
   summary: "creates a sandgate.yaml with a tool, a policy and its test",
   details: ["It overwrites no files: if one exists, it writes none."],
   arguments: { DIR: { isOptional: true, help: "the folder; default: the working directory" } },
-  options: {},
-  read: (_, { DIR = "." }) => DIR,
-  run: async (directory, terminal) => (await import("../commands/new-project.ts")).init(directory, terminal),
+  options: {
+    policy: {
+      type: "string",
+      value: "NAME",
+      choices: POLICIES,
+      help: "begins with a policy of the gallery, its tools and its tests",
+    },
+  },
+  read: ({ policy }, { DIR: directory = "." }) => ({ directory, policy }),
+  run: async (given, terminal) => (await import("../commands/new-project.ts")).init(given, terminal),
 });
