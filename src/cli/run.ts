@@ -5,7 +5,7 @@ import { bench, dispatch, PROGRAM_COMMANDS } from "./definitions/dispatch.ts";
 import { JOURNAL_COMMANDS, why } from "./definitions/journal.ts";
 import { MCP_COMMANDS } from "./definitions/mcp.ts";
 import { POLICY_COMMANDS } from "./definitions/policy.ts";
-import { confirm, console, GUARD_COMMANDS, serve, supervise } from "./definitions/serve.ts";
+import { confirm, console, GUARD_COMMANDS, serve, storeBackup, supervise } from "./definitions/serve.ts";
 import { check, completion, doctor, init, schema, TOOL_COMMANDS } from "./definitions/tool.ts";
 import { MessageError, UsageError } from "./errors.ts";
 import { commandHelp, listHelp, readVersion } from "./help.ts";
@@ -33,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   supervise,
   confirm,
   ...GUARD_COMMANDS,
+  storeBackup,
   ...PROGRAM_COMMANDS,
   ...JOURNAL_COMMANDS,
   why,

@@ -246,3 +246,19 @@ export const GUARD_COMMANDS: readonly Command[] = [
     run: async (options, terminal) => (await import("../commands/guard.ts")).runConfined(options, terminal),
   }),
 ];
+
+/** `sandgate store backup` */
+export const storeBackup: Command = defineCommand({
+  name: "store backup",
+  summary: "copies a store of sessions or programs, also while a server has it open",
+  details: [
+    "The copy is the store as it was at one moment, and only you can read it. See docs/operations.md.",
+  ],
+  arguments: {
+    FILE: { help: "the store, such as sandgate-sessions.db" },
+    TARGET: { help: "the file of the copy, which must not exist" },
+  },
+  options: {},
+  read: (_, { FILE: file, TARGET: target }) => ({ file, target }),
+  run: async (options, terminal) => (await import("../commands/store.ts")).backup(options, terminal),
+});

@@ -5,7 +5,7 @@ import { createPrivateFile, newerFormatText } from "../../base/own-files.ts";
 import { SuspensionStoreError } from "./suspension-store.ts";
 
 /** Marks a file as a store of suspended programs: the bytes of `Sgsp`. */
-const APPLICATION_ID = 0x53_67_73_70;
+export const APPLICATION_ID: number = 0x53_67_73_70;
 
 /** Each entry brings the tables from the format of its index to the next one. Entries are never changed. */
 const MIGRATIONS: readonly string[] = [
@@ -117,7 +117,7 @@ function bringToFormat(database: DatabaseSync): void {
  *
  * @throws {SuspensionStoreError} if the file is not a store of suspended programs, or has a newer format.
  */
-function checkFormat(database: DatabaseSync): number {
+export function checkFormat(database: DatabaseSync): number {
   const format = pragma(database, "user_version");
   const application = pragma(database, "application_id");
   if (application !== APPLICATION_ID && !(application === 0 && format === 0 && isEmpty(database))) {

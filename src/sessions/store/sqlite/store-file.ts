@@ -6,7 +6,7 @@ import { SessionStoreError } from "../../session-errors.ts";
 import { readableError } from "./statements.ts";
 
 /** Marks a file as a store of sessions: the bytes of `Sgss`. */
-const APPLICATION_ID = 0x53_67_73_73;
+export const APPLICATION_ID: number = 0x53_67_73_73;
 
 /** Each entry brings the tables from the format of its index to the next one. Entries are never changed. */
 const MIGRATIONS: readonly string[] = [
