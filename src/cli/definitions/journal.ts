@@ -49,7 +49,7 @@ const verify = defineCommand({
     return { paths, checkpoints, keys };
   },
   run: async (options, terminal) =>
-    (await import("../commands/journal/verify.ts")).verifyFiles(options, terminal),
+    (await import("../commands/journal/manage.ts")).verifyFiles(options, terminal),
 });
 
 const show = defineCommand({
@@ -108,7 +108,7 @@ const replay = defineCommand({
   exitCodes: { 1: "a decision differs from the recorded one" },
   read: (options) => ({ place: options }),
   run: async (options, terminal) =>
-    (await import("../commands/journal/verify.ts")).replay(await placed(options, terminal), terminal),
+    (await import("../commands/journal/manage.ts")).replay(await placed(options, terminal), terminal),
 });
 
 const forget = defineCommand({
