@@ -3,6 +3,7 @@ import type { ConfigPath } from "../../config/source.ts";
 import { escapePointer, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { overlaps } from "../match/spellings.ts";
+import { type PossibleValues, ROOTS, valuesAt, valuesOf, WEB_URL } from "../possible/possible-values.ts";
 import { parseKey } from "../rule/conditions/condition.ts";
 import { referencesOf, stepsOf, unlessReferring } from "../rule/conditions/value-reference.ts";
 import type { PolicyRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
@@ -10,7 +11,6 @@ import type { CheckedRule, ConditionProblem, PolicyTool } from "./checked-rule.t
 import { conjuncts } from "./implied-conditions.ts";
 import { didYouMean } from "./name-checks.ts";
 import { whyNever } from "./possible-matches.ts";
-import { type PossibleValues, valuesAt, valuesOf } from "./possible-values.ts";
 import { findInSchema } from "./schema-path.ts";
 import { textProblems } from "./text-checks.ts";
 
@@ -58,21 +58,6 @@ function contradictions(
     contradictions(each, rule, [...path, "any", index], { all: [outer, others] }),
   );
 }
-
-/** The shapes of principals and sessions, in which attributes are up to whatever authenticates callers. */
-const ROOTS: Readonly<Record<"principal" | "session", JsonObject>> = {
-  principal: {
-    type: "object",
-    additionalProperties: false,
-    properties: {
-      id: { type: "string", minLength: 1 },
-      kind: { enum: ["user", "agent", "service"] },
-      roles: { type: "array", items: { type: "string" } },
-      attributes: { type: "object" },
-    },
-  },
-  session: { type: "object", additionalProperties: false, properties: { id: { type: "string" } } },
-};
 
 type PartProblem = Omit<ConditionProblem, "path"> & { readonly path?: ConfigPath };
 
@@ -281,9 +266,6 @@ function possibleAt(schema: JsonObject, steps: readonly string[]): PossibleValue
   }
   return values;
 }
-
-/** What the engine requires of a declared URL. */
-const WEB_URL: JsonObject = { type: "string", pattern: "^[hH][tT][tT][pP][sS]?://[^/?#]" };
 
 function argumentsAt(
   { inputSchema, access: { urls = [] } = {} }: PolicyTool,

@@ -3,11 +3,11 @@ import type { ConfigPath } from "../../config/source.ts";
 import { LIST_INDEX, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { rowKeys } from "../call-history.ts";
+import { canBe, type PossibleValues, valuesAt, valuesOf } from "../possible/possible-values.ts";
 import { namedFields } from "../rule/conditions/tracked-fields.ts";
 import type { PolicyRule, UntrustedResult } from "../rule/rule.ts";
 import type { PolicyTool } from "./checked-rule.ts";
 import { unregistered } from "./name-checks.ts";
-import { canBe, type PossibleValues, valuesAt, valuesOf } from "./possible-values.ts";
 
 /** A field of results that no result has. */
 export interface UnknownField {

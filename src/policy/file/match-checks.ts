@@ -1,13 +1,13 @@
 import { parsePointer } from "../../json/pointer.ts";
 import { equalJson, isJsonObject, type JsonValue } from "../../json/value.ts";
+import { isNeverMatched } from "../possible/possible-texts.ts";
+import { accepts, valuesAt, valuesOf } from "../possible/possible-values.ts";
 import { compileCondition } from "../rule/conditions/condition.ts";
 import type { PolicyRule } from "../rule/rule.ts";
 import type { ConditionProblem, PolicyTool } from "./checked-rule.ts";
 import { conjuncts } from "./implied-conditions.ts";
 import { didYouMean } from "./name-checks.ts";
 import { given } from "./possible-matches.ts";
-import { isNeverMatched } from "./possible-texts.ts";
-import { accepts, valuesAt, valuesOf } from "./possible-values.ts";
 import { delimited } from "./text-checks.ts";
 
 /** Checks what a rule requires besides `when`: roles, arguments that are absent, and earlier calls. */

@@ -1,10 +1,6 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
-import { globTexts, regexTexts } from "../proof/witness/matching-texts.ts";
-import { compileCondition } from "../rule/conditions/condition.ts";
-import { unlessReferring } from "../rule/conditions/value-reference.ts";
-import type { RuleCondition } from "../rule/rule.ts";
-import { canBeText } from "./possible-texts.ts";
+import { canBeText } from "../possible/possible-texts.ts";
 import {
   accepts,
   canBe,
@@ -12,7 +8,11 @@ import {
   listedValues,
   numbersBetween,
   type PossibleValues,
-} from "./possible-values.ts";
+} from "../possible/possible-values.ts";
+import { globTexts, regexTexts } from "../proof/witness/matching-texts.ts";
+import { compileCondition } from "../rule/conditions/condition.ts";
+import { unlessReferring } from "../rule/conditions/value-reference.ts";
+import type { RuleCondition } from "../rule/rule.ts";
 
 /** What a condition may give for some value. What is `false` it certainly never gives. */
 interface Possible {

@@ -4,13 +4,13 @@ import { parsePointer } from "../../json/pointer.ts";
 import { equalJson, isJsonObject, type JsonValue } from "../../json/value.ts";
 import { isWithinOrigin, type OriginPattern, parseOrigin } from "../grant/net-grant.ts";
 import { overlaps } from "../match/spellings.ts";
+import { fewValues, valuesAt, valuesOf } from "../possible/possible-values.ts";
 import { compileCondition, inputsOf } from "../rule/conditions/condition.ts";
 import { type AllowedUse, type DefaultUse, type PolicyRule, usedBy } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { concernedTools } from "../rule/rule-matcher.ts";
 import type { PolicyTool } from "./checked-rule.ts";
 import { isImplied } from "./implied-conditions.ts";
-import { fewValues, valuesAt, valuesOf } from "./possible-values.ts";
 
 /** A part of a rule without which it is the same. */
 interface SuperfluousPart {

@@ -15,6 +15,24 @@ const NONE: PossibleValues = [];
 const MAX_ALTERNATIVES = 64;
 const MAX_DEPTH = 16;
 
+/** The shapes of principals and sessions, in which attributes are up to whatever authenticates callers. */
+export const ROOTS: Readonly<Record<"principal" | "session", JsonObject>> = {
+  principal: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      id: { type: "string", minLength: 1 },
+      kind: { enum: ["user", "agent", "service"] },
+      roles: { type: "array", items: { type: "string" } },
+      attributes: { type: "object" },
+    },
+  },
+  session: { type: "object", additionalProperties: false, properties: { id: { type: "string" } } },
+};
+
+/** What the engine requires of a declared URL. */
+export const WEB_URL: JsonObject = { type: "string", pattern: "^[hH][tT][tT][pP][sS]?://[^/?#]" };
+
 /** Finds what values a schema accepts. */
 export function valuesOf(root: JsonObject, schema: JsonValue | undefined = root, depth = 0): PossibleValues {
   if (schema === false) return NONE;
