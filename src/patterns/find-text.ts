@@ -54,6 +54,44 @@ export function findText(
   return "none";
 }
 
+/**
+ * Returns one text for each set of programs by which some text is matched, the shortest of each.
+ *
+ * @param isWanted As in {@link findText}.
+ * @returns `undefined` if the search was given up.
+ */
+export function textsOfEach(
+  programs: readonly Program[],
+  isWanted: (matches: readonly Answer[]) => Answer,
+  maxLength: number,
+): readonly string[] | undefined {
+  const alphabet = representatives(programs.flatMap(({ sets }) => sets).concat([WORD]));
+  const machines = programs.map((program) => new Machine(program, alphabet));
+  const found = new Map<string, string>();
+  const seen = new Set<string>();
+  let steps = 0;
+  let states = [{ at: machines.map((machine) => machine.start), text: "" }];
+  for (let length = 0; states.length > 0 && length <= maxLength; length++) {
+    const next: typeof states = [];
+    for (const { at, text } of states) {
+      const matches = at.map((state, index) => machines[index]?.accepts(state) === true);
+      const key = matches.map(Number).join("");
+      if (!found.has(key) && isWanted(matches) === true) found.set(key, text);
+      for (const [letter, codePoint] of alphabet.entries()) {
+        if (++steps > MAX_STEPS) return undefined;
+        const after = at.map((state, index) => machines[index]?.step(state, letter) ?? 0);
+        const place = after.join();
+        if (seen.has(place)) continue;
+        seen.add(place);
+        if (isWanted(after.map((state, index) => machines[index]?.foresees(state))) === false) continue;
+        next.push({ at: after, text: text + String.fromCodePoint(codePoint) });
+      }
+    }
+    states = next;
+  }
+  return [...found.values()];
+}
+
 type Before = "start" | "word" | "other";
 type After = "end" | "word" | "other";
 

@@ -19,8 +19,8 @@ import {
   type PolicySubject,
   type RuntimePolicy,
 } from "../policy.ts";
+import type { AppliedRule } from "../rule/combine-rules.ts";
 import { combineRules, originsOf } from "../rule/combine-rules.ts";
-import type { AppliedRule } from "../rule/compiled-rule.ts";
 import type { AllowedUse } from "../rule/rule.ts";
 import { checkOptions } from "../rule/rule-shape.ts";
 import { type CedarData, type CedarLibrary, loadCedar } from "./cedar-library.ts";

@@ -1,9 +1,9 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import { SOME_SESSION_ID, SOMEONE_ID } from "../proof/calls/call-variables.ts";
 import type { Proof, ProofFailure, Witness } from "../proof/invariant.ts";
 import { type Invariant, kindOf, selectionOf } from "../proof/invariant.ts";
-import { SOME_SESSION_ID, SOMEONE_ID } from "../proof/witness/sketch-calls.ts";
 import type { LocatedPolicy, PolicyTool } from "./checked-rule.ts";
 import { unknownNames } from "./name-checks.ts";
 
@@ -57,12 +57,12 @@ function describeFailure({ name }: Proof, failure: ProofFailure, subject: string
   if (failure.tools.length > tools.length) tools.push("others");
   return (
     `whether ${rules} breaks '${name}' could not be decided: no call of ${tools.join(", ")} was found that does. ` +
-    "Conditions are not compared with each other: change what the rule grants, or deny without conditions"
+    "What these conditions depend on cannot be compared: change what the rule grants, or deny without conditions"
   );
 }
 
 /** Describes a call and what was decided on it. */
-function describeWitness({ tool, input, principal, sessionId, at, decision }: Witness): string {
+function describeWitness({ tool, input, principal, sessionId, at, decision, assumed = [] }: Witness): string {
   const text = canonicalText(input);
   const args = text.length > MAX_INPUT_LENGTH ? `${text.slice(0, MAX_INPUT_LENGTH)}…` : text;
   const { id, roles, attributes } = principal ?? {};
@@ -79,7 +79,8 @@ function describeWitness({ tool, input, principal, sessionId, at, decision }: Wi
   const capabilities = Object.keys(decision.grant?.capabilities ?? {});
   const grant = `${accepted.join(" or ")}${capabilities.length === 0 ? "" : `, with ${capabilities.join(", ")}`}`;
   const outcome = decision.decision === "allow" ? "is allowed in" : "can run, once it is confirmed, in";
-  return `${tool} ${args}${caller}${session}${time} ${outcome} ${grant}`;
+  const assuming = assumed.length === 0 ? "" : `, if what came before gives ${assumed.join(", ")}`;
+  return `${tool} ${args}${caller}${session}${time} ${outcome} ${grant}${assuming}`;
 }
 
 function textOf(value: object): string {

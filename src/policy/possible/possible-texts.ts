@@ -1,6 +1,7 @@
+import { LruMap } from "../../base/lru-map.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { compileProgram, type Program } from "../../patterns/automaton.ts";
-import { type Answer, findText } from "../../patterns/find-text.ts";
+import { type Answer, findText, textsOfEach } from "../../patterns/find-text.ts";
 import { compilePattern, type PatternOptions } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { AMBIGUITIES, MAX_MATCHED_LENGTH } from "../match/ambiguous-text.ts";
@@ -47,6 +48,61 @@ export function canBeText(schemas: readonly JsonObject[], condition: RuleConditi
   }
 }
 
+/**
+ * Returns texts that all of these schemas accept: one for each way in which such a text can meet some of the patterns of conditions,
+ * and not others, without their constants.
+ *
+ * @returns `undefined` if there are too many, or a pattern is not supported.
+ */
+export function textsOfEachKind(
+  schemas: readonly JsonObject[],
+  conditions: readonly RuleCondition[],
+): readonly string[] | undefined {
+  const key = JSON.stringify([schemas, conditions]);
+  const known = ofEachKind.get(key);
+  if (known !== undefined) return known === "too many" ? undefined : known;
+  const leaves = conditions.flatMap(leavesOf);
+  const paths: readonly RuleCondition[] = leaves.filter((leaf) => "glob" in leaf || "prefix" in leaf);
+  const kinds = [kindsOf(schemas, leaves, paths.length > 0)];
+  // Texts that are ambiguous: the conditions on paths are unclear then, and the others may be met by other texts.
+  if (paths.length > 0 && paths.length < leaves.length)
+    kinds.push(
+      kindsOf(
+        schemas,
+        leaves.filter((leaf) => !paths.includes(leaf)),
+        false,
+      ),
+    );
+  const texts = kinds.includes(undefined) ? undefined : [...new Set(kinds.flatMap((each) => each ?? []))];
+  ofEachKind.set(key, texts ?? "too many");
+  return texts;
+}
+
+/** Many tools have the same arguments, with the same conditions. */
+const ofEachKind: LruMap<string, readonly string[] | "too many"> = new LruMap(256);
+
+function kindsOf(
+  schemas: readonly JsonObject[],
+  leaves: readonly RuleCondition[],
+  isUnambiguous: boolean,
+): readonly string[] | undefined {
+  const language = new Language();
+  try {
+    const tests = [language.accepts(schemas), ...language.addPatterns(leaves, isUnambiguous)];
+    return language.findEach(every(tests), longestOf(schemas));
+  } catch (error) {
+    if (error instanceof PatternError) return undefined;
+    throw error;
+  }
+}
+
+function leavesOf(condition: RuleCondition): readonly RuleCondition[] {
+  if ("not" in condition) return leavesOf(condition.not);
+  if ("all" in condition) return condition.all.flatMap(leavesOf);
+  if ("any" in condition) return condition.any.flatMap(leavesOf);
+  return unlessReferring(condition) === undefined ? [] : [condition];
+}
+
 /** Whether no text at all has a part that a regular expression matches. If this is `false`, there may be one. */
 export function isNeverMatched(regex: string, options: PatternOptions = {}): boolean {
   try {
@@ -78,6 +134,24 @@ class Language {
 
   find(isWanted: Test, maxLength: number): ReturnType<typeof findText> {
     return findText(this.#programs, isWanted, maxLength);
+  }
+
+  findEach(isWanted: Test, maxLength: number): ReturnType<typeof textsOfEach> {
+    return textsOfEach(this.#programs, isWanted, maxLength);
+  }
+
+  /** Adds the patterns of conditions without parts. Returns tests of texts that are none of their constants, and not ambiguous. */
+  addPatterns(leaves: readonly RuleCondition[], isUnambiguous: boolean): readonly Test[] {
+    const constants = leaves.flatMap((leaf) => {
+      const wanted = "equals" in leaf ? [leaf.equals] : "oneOf" in leaf ? [leaf.oneOf].flat() : [];
+      if (wanted.length === 0) this.#textual(leaf);
+      return wanted.filter((each) => typeof each === "string");
+    });
+    const each = [...new Set(constants)].map(escapedText);
+    return [
+      ...(each.length === 0 ? [] : [not(this.#program(`^(?:${each.join("|")})$`))]),
+      ...(isUnambiguous ? [not(this.#ambiguous())] : []),
+    ];
   }
 
   accepts(schemas: readonly JsonObject[]): Test {
@@ -139,8 +213,7 @@ class Language {
   }
 
   #literal(text: string, end = ""): Test {
-    const escaped = Array.from(text, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
-    return this.#program(`^${escaped.join("")}${end}`);
+    return this.#program(`^${escapedText(text)}${end}`);
   }
 
   /** @throws {PatternError} if a schema has a pattern that is not supported. */
@@ -163,6 +236,10 @@ class Language {
     const at = index;
     return (matches) => matches[at];
   }
+}
+
+function escapedText(text: string): string {
+  return Array.from(text, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`).join("");
 }
 
 function every(tests: readonly Test[]): Test {

@@ -19,6 +19,7 @@ const MAX_DEPTH = 16;
 export const ROOTS: Readonly<Record<"principal" | "session", JsonObject>> = {
   principal: {
     type: "object",
+    required: ["id", "kind"],
     additionalProperties: false,
     properties: {
       id: { type: "string", minLength: 1 },
@@ -27,7 +28,12 @@ export const ROOTS: Readonly<Record<"principal" | "session", JsonObject>> = {
       attributes: { type: "object" },
     },
   },
-  session: { type: "object", additionalProperties: false, properties: { id: { type: "string" } } },
+  session: {
+    type: "object",
+    required: ["id"],
+    additionalProperties: false,
+    properties: { id: { type: "string" } },
+  },
 };
 
 /** What the engine requires of a declared URL. */

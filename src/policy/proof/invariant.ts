@@ -1,11 +1,16 @@
+import { atOnce } from "../../base/turns.ts";
 import { described, type Flaw, mapOf, thenSchema } from "../../config/shape.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import { SANDBOX_MODES, type SandboxMode } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../tool/side-effects.ts";
+import type { CallHistory } from "../call-history.ts";
 import { TOOL_NAMES } from "../grant/grant-shape.ts";
 import { ORIGIN_PATTERN, parseOrigin } from "../grant/net-grant.ts";
 import type { AllowDecision, AskDecision } from "../policy.ts";
 import type { Principal } from "../principal.ts";
+import { CONDITIONS } from "../rule/conditions/condition-shape.ts";
+import type { RuleConditions } from "../rule/rule.ts";
+import { ruleFlaws } from "../rule/rule-flaws.ts";
 
 const NAMES = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };
 
@@ -66,6 +71,7 @@ const SELECTION: JsonObject = {
     "The decision must accept one of these sandboxes.",
   ),
   capabilities: described(CAPABILITIES, "The grant must have all of these."),
+  when: described(CONDITIONS, "Conditions like those of rules, which the call must certainly meet."),
 };
 
 const EFFECT = described(
@@ -127,6 +133,8 @@ export interface CallSelection {
   readonly sandboxes?: readonly SandboxMode[];
   /** The grant must have all of these. */
   readonly capabilities?: CapabilitySelection;
+  /** The call must certainly meet these: one of which that is unclear is not meant. */
+  readonly when?: RuleConditions;
 }
 
 /** Capabilities of a grant, by name. `"any"` is met if the grant has the capability at all. */
@@ -173,11 +181,18 @@ function anyOr(type: "array" | "object", schema: JsonObject, form: string): Json
 /** Finds flaws of invariants that their shape does not cover: origins with a port that does not exist. */
 export function invariantFlaws(invariants: readonly Invariant[]): readonly Flaw[] {
   return invariants.flatMap((invariant, index) => {
-    const { net } = selectionOf(invariant).capabilities ?? {};
-    if (net === undefined || net === "any") return [];
+    const { capabilities: { net } = {}, when } = selectionOf(invariant);
+    const own =
+      when === undefined ? [] : conditionFlaws(when, ["invariants", String(index), kindOf(invariant)]);
+    if (net === undefined || net === "any") return own;
     const path = ["invariants", String(index), kindOf(invariant), "capabilities", "net", "outside"];
-    return net.outside.flatMap((origin, place) => flawOf(origin, [...path, String(place)]));
+    return [...own, ...net.outside.flatMap((origin, place) => flawOf(origin, [...path, String(place)]))];
   });
+}
+
+function conditionFlaws(when: RuleConditions, path: readonly string[]): readonly Flaw[] {
+  const rule = { tools: ["*"], effect: "deny", when } as const;
+  return atOnce(ruleFlaws([[0, rule]])).map((flaw) => ({ ...flaw, path: [...path, ...flaw.path.slice(2)] }));
 }
 
 function flawOf(origin: string, path: readonly string[]): readonly Flaw[] {
@@ -226,6 +241,10 @@ export interface Witness {
   readonly input: JsonValue;
   readonly principal?: Principal;
   readonly sessionId: string;
+  /** What came before it, if the decision depends on it: answers to what conditions ask about. */
+  readonly history?: CallHistory;
+  /** The same for operators: conditions, and what their answer is. */
+  readonly assumed?: readonly string[];
   /** The time of the call, in milliseconds since the epoch. */
   readonly at: number;
   readonly decision: AllowDecision | AskDecision;

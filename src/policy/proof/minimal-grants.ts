@@ -10,7 +10,7 @@ import {
 import { isWithinOrigin, type NetGrant, originOf, parseOrigin } from "../grant/net-grant.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
 import type { PolicySubject } from "../policy.ts";
-import type { AppliedRule, CompiledRule } from "../rule/compiled-rule.ts";
+import type { AppliedRule, CompiledRule } from "../rule/combine-rules.ts";
 import type { AllowedUse, DefaultUse } from "../rule/rule.ts";
 import { type CapabilitySelection, type Invariant, selectionOf } from "./invariant.ts";
 

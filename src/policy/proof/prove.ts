@@ -1,16 +1,22 @@
 import { compileShape } from "../../config/shape.ts";
-import { CanonicalJson } from "../../json/canonical.ts";
 import { copyJson } from "../../json/copy.ts";
 import type { JsonValue } from "../../json/value.ts";
-import { type CompiledSchema, compileSchema } from "../../schema/compiled-schema.ts";
-import { SchemaError } from "../../schema/schema-error.ts";
-import type { PolicyDecision, PolicySubject } from "../policy.ts";
-import { compileRule } from "../rule/compiled-rule.ts";
-import type { PolicyRule, RulePolicyOptions } from "../rule/rule.ts";
+import type { PolicySubject } from "../policy.ts";
+import { type CompiledRule, compileRule } from "../rule/combine-rules.ts";
+import { CONDITION_DEFINITIONS } from "../rule/conditions/condition-shape.ts";
+import {
+  isConditional,
+  type PolicyRule,
+  type RuleConditions,
+  type RulePolicyOptions,
+  usedBy,
+} from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { concernedTools } from "../rule/rule-matcher.ts";
-import { RuleBook, RulePolicy } from "../rule/rule-policy.ts";
+import { RuleBook } from "../rule/rule-policy.ts";
 import { checkOptions } from "../rule/rule-shape.ts";
+import { CallSpace } from "./calls/call-space.ts";
+import { type Constraint, type Found, findCall } from "./calls/find-call.ts";
 import {
   INVARIANTS,
   type Invariant,
@@ -21,13 +27,13 @@ import {
   selectionOf,
   type Witness,
 } from "./invariant.ts";
-import { groupAlike, hasSelected, type MinimalGrant, mayViolate, minimalGrants } from "./minimal-grants.ts";
-import { type CallSketch, sketchCalls } from "./witness/sketch-calls.ts";
+import { groupAlike, type MinimalGrant, mayViolate, minimalGrants } from "./minimal-grants.ts";
+import { templateRequirements, WitnessSearch } from "./witness/witness-search.ts";
 
 /** The most failures that are examined and reported for one invariant. */
 const MAX_FAILURES = 20;
-/** The most tools whose calls are tried for one failure. */
-const MAX_TRIED = 5;
+/** The most that is looked at for all invariants together, in rules that a call must not meet. */
+const MAX_WORK = 1_000_000;
 /** The most comparisons of an invariant with what rules grant to a tool, for all invariants together. */
 const MAX_COMPARED = 1_000_000;
 
@@ -54,7 +60,7 @@ export function prove(
   invariants: readonly Invariant[],
   tools: readonly PolicySubject[],
 ): readonly Proof[] {
-  const prover = new Prover(options);
+  const prover = new Prover(options, invariants);
   return invariants.map((invariant, index) =>
     prover.prove(invariant, invariantName(invariant, index), tools),
   );
@@ -63,16 +69,31 @@ export function prove(
 class Prover {
   readonly #options: RulePolicyOptions;
   readonly #rules: RuleBook;
+  readonly #places: ReadonlyMap<CompiledRule, number>;
   /** Grouped by {@link groupAlike}. */
   readonly #grants = new Map<PolicySubject, readonly (readonly MinimalGrant[])[]>();
   readonly #search: WitnessSearch;
+  readonly #selections: readonly RuleConditions[];
+  readonly #spaces = new Map<PolicySubject, CallSpace>();
+  readonly #others = new Map<
+    PolicySubject,
+    {
+      readonly invariant: Invariant;
+      readonly isDefault: boolean;
+      readonly constraints: readonly (readonly [place: number, constraint: Constraint])[];
+    }
+  >();
   #compared = 0;
+  #work = 0;
 
-  constructor(options: RulePolicyOptions) {
+  constructor(options: RulePolicyOptions, invariants: readonly Invariant[]) {
     this.#options = options;
-    this.#rules = new RuleBook(
-      options.rules.map((rule, index) => compileRule(rule, ruleName(rule, index), index, Date.now)),
+    this.#selections = invariants.flatMap((invariant) => selectionOf(invariant).when ?? []);
+    const compiled = options.rules.map((rule, index) =>
+      compileRule(rule, ruleName(rule, index), index, Date.now),
     );
+    this.#places = new Map(compiled.map((rule, index) => [rule, index]));
+    this.#rules = new RuleBook(compiled);
     this.#search = new WitnessSearch(options);
   }
 
@@ -93,16 +114,23 @@ class Prover {
         }
       }
     }
-    const examined = [...suspects.values()].sort(byPlace).slice(0, MAX_FAILURES);
-    const failures = examined.map((suspect) => this.#examine(suspect, invariant));
+    const failures: ProofFailure[] = [];
+    let examined = 0;
+    for (const suspect of [...suspects.values()].sort(byPlace)) {
+      if (failures.length === MAX_FAILURES || this.#work > MAX_WORK) break;
+      examined++;
+      const failure = this.#examine(suspect, invariant);
+      if (failure !== undefined) failures.push(failure);
+    }
+    const furtherFailures = suspects.size - examined;
     const isBroken = failures.some(({ witness }) => witness !== undefined);
     return {
       invariant,
       name,
-      verdict: isBroken ? "broken" : failures.length > 0 ? "undecided" : "proved",
+      verdict: isBroken ? "broken" : failures.length + furtherFailures > 0 ? "undecided" : "proved",
       tools: selected.map((tool) => tool.name),
       failures,
-      furtherFailures: suspects.size - failures.length,
+      furtherFailures,
     };
   }
 
@@ -122,14 +150,96 @@ class Prover {
     return grants;
   }
 
-  #examine({ grant, tools }: Suspect, invariant: Invariant): ProofFailure {
-    const [first] = grant.rules;
-    for (const tool of tools.slice(0, MAX_TRIED)) {
-      const witness = this.#search.find(grant, tool, invariant);
-      if (witness !== undefined) return { ...describe(grant, tools, first?.place), witness };
+  /** Returns `undefined` if no call violates the invariant by what the rules grant. */
+  #examine({ grant, tools }: Suspect, invariant: Invariant): ProofFailure | undefined {
+    const place = grant.rules[0]?.place;
+    const open: PolicySubject[] = [];
+    for (const tool of tools) {
+      const found = this.#findCall(grant, tool, invariant);
+      if (found === "none") continue;
+      open.push(tool);
+      const witness = found === "unknown" ? this.#search.find(grant, tool, invariant) : found.call;
+      if (witness !== undefined) return { ...describe(grant, tools, place), witness };
     }
-    return describe(grant, tools, first?.place);
+    return open.length === 0 ? undefined : describe(grant, open, place);
   }
+
+  /** Looks for a call that gets what the rules grant, and that no other rule denies, asks about or keeps from violating the invariant. */
+  #findCall(grant: MinimalGrant, tool: PolicySubject, invariant: Invariant): Found<Witness> {
+    const space = this.#spaceOf(tool);
+    const { when } = selectionOf(invariant);
+    const granting = grant.rules.filter(({ place }) => this.#isConditional(place));
+    const constraints: Constraint[] = granting.map(({ place }) => ({
+      formula: space.formulaOf(this.#ruleAt(place)),
+      answers: ["yes"],
+    }));
+    if (when !== undefined) constraints.push({ formula: space.conditionsOf(when), answers: ["yes"] });
+    const isDefault = grant.rules.length === 0;
+    const others = this.#othersFor(tool, invariant, isDefault);
+    for (const [place, constraint] of others)
+      if (!grant.rules.some((rule) => rule.place === place)) constraints.push(constraint);
+    this.#work += constraints.length;
+    const found = findCall(tool, constraints, (draft) => this.#search.attempt(draft, grant, tool, invariant));
+    // Another spelling of a path can keep a rule from granting, so that the default applies.
+    return found === "none" && isDefault && tool.access !== undefined && others.length > 0
+      ? "unknown"
+      : found;
+  }
+
+  /** What rules must not do, so that a call can violate an invariant, with their places. */
+  #othersFor(
+    tool: PolicySubject,
+    invariant: Invariant,
+    isDefault: boolean,
+  ): readonly (readonly [place: number, constraint: Constraint])[] {
+    const known = this.#others.get(tool);
+    if (known?.invariant === invariant && known.isDefault === isDefault) return known.constraints;
+    const space = this.#spaceOf(tool);
+    const constraints = this.#rules.find(tool).flatMap((compiled): [number, Constraint][] => {
+      if (!compiled.matcher.concerns(tool) || !compiled.matcher.isConditional) return [];
+      const place = this.#places.get(compiled) as number;
+      const isMeant = keepsFrom(compiled, tool, invariant);
+      const grants = compiled.kind === "permission" && compiled.whenMatched.use !== undefined;
+      if (!isMeant && !(isDefault && grants)) return [];
+      const formula = space.formulaOf(this.#ruleAt(place));
+      return [[place, { formula, answers: isMeant ? ["no"] : ["no", "unclear"] }]];
+    });
+    this.#others.set(tool, { invariant, isDefault, constraints });
+    return constraints;
+  }
+
+  #ruleAt(place: number): PolicyRule {
+    return this.#options.rules[place] as PolicyRule;
+  }
+
+  #isConditional(place: number): boolean {
+    return isConditional(this.#ruleAt(place));
+  }
+
+  #spaceOf(tool: PolicySubject): CallSpace {
+    let space = this.#spaces.get(tool);
+    if (space === undefined) {
+      const rules = this.#rules
+        .find(tool)
+        .map((compiled) => this.#options.rules[this.#places.get(compiled) as number] as PolicyRule);
+      const uses = rules.flatMap((rule) => usedBy(rule) ?? []);
+      const more = new Map(uses.flatMap(templateRequirements).map(({ key, values }) => [key, values]));
+      space = new CallSpace(tool, [...rules, ...this.#selections.map((when) => ({ when }))], more);
+      this.#spaces.set(tool, space);
+    }
+    return space;
+  }
+}
+
+/** Whether no call to which a rule applies can violate an invariant. */
+function keepsFrom(rule: CompiledRule, tool: PolicySubject, invariant: Invariant): boolean {
+  if (rule.kind === "denial") return true;
+  const { use, question } = rule.whenMatched;
+  if (question !== undefined && "always" in invariant) return true;
+  return (
+    use !== undefined &&
+    !mayViolate({ rules: [], uses: [use], isAsked: false, common: undefined }, tool, invariant)
+  );
 }
 
 /** Rules that may violate an invariant, with the tools whose calls it concerns. */
@@ -173,120 +283,10 @@ export function proveInvariants(
 ): readonly Proof[] {
   const checked = checkOptions(options);
   const copy = copyJson(invariants);
-  const flaws = compileShape(INVARIANTS)(copy as JsonValue);
+  const flaws = compileShape({ ...INVARIANTS, $defs: CONDITION_DEFINITIONS })(copy as JsonValue);
   const stated = copy as unknown as readonly Invariant[];
   const all = flaws.length > 0 ? flaws : invariantFlaws(stated);
   if (all.length > 0)
     throw new TypeError(all.map(({ path, message }) => `/${path.join("/")} ${message}`).join("; "));
   return prove(checked, stated, tools);
-}
-
-/** The most calls that are tried for one tool and one grant. */
-const MAX_TRIED_WITNESSES = 1_000;
-/** How many calls are tried in all before fewer are for each further tool and grant: the simplest ones only. */
-const MANY_TRIED = 100_000;
-const FEW_TRIED = 20;
-/** What may be spent on calls in all, in evaluated rules. */
-const MAX_WORK = 3_000_000;
-/** What making up a call costs besides. */
-const WORK_OF_CALL = 50;
-/** The most times at which each call is tried. */
-const MAX_TIMES = 8;
-const WORKSPACE = "/workspace";
-
-/** In what the calls of a tool are tried. */
-interface Setting {
-  /** Now, and the times around the ends of rules for the tool. */
-  readonly times: readonly number[];
-  /** What each call costs. */
-  readonly work: number;
-}
-
-/** Looks for calls that violate invariants: it makes up calls that a rule should match, and asks the policy about each. */
-class WitnessSearch {
-  readonly #options: RulePolicyOptions;
-  readonly #schemas = new Map<PolicySubject, CompiledSchema | undefined>();
-  readonly #settings = new Map<PolicySubject, Setting>();
-  #policy: RulePolicy | undefined;
-  #tried = 0;
-  #work = 0;
-  /** The time of the policy's clock. */
-  #now = Date.now();
-
-  constructor(options: RulePolicyOptions) {
-    this.#options = options;
-  }
-
-  /** Returns a call that violates an invariant by what the rules grant, or `undefined` if none was found. */
-  find(grant: MinimalGrant, tool: PolicySubject, invariant: Invariant): Witness | undefined {
-    const schema = this.#schemaOf(tool);
-    if (schema === undefined) return undefined;
-    const rules = grant.rules.map(({ place }) => this.#options.rules[place] as PolicyRule);
-    const { times, work } = this.#settingOf(tool);
-    const end = this.#tried + (this.#tried < MANY_TRIED ? MAX_TRIED_WITNESSES : FEW_TRIED);
-    for (const sketch of sketchCalls(rules, grant.uses, tool.inputSchema)) {
-      this.#work += work;
-      if (++this.#tried > end || this.#work > MAX_WORK) return undefined;
-      if (schema.validate(sketch.input) !== undefined) continue;
-      for (const at of times) {
-        const witness = this.#try(sketch, tool, invariant, at);
-        if (witness !== undefined) return witness;
-      }
-    }
-    return undefined;
-  }
-
-  #try(sketch: CallSketch, tool: PolicySubject, invariant: Invariant, at: number): Witness | undefined {
-    const { principal, sessionId } = sketch;
-    this.#now = at;
-    this.#policy ??= new RulePolicy(this.#options, () => this.#now, false);
-    try {
-      const input = copyJson(sketch.input);
-      const call = { callId: "witness", sessionId, principal, input, tool, workspace: WORKSPACE };
-      const decision = this.#policy.check(Object.freeze({ ...call, canonical: new CanonicalJson(input) }));
-      if (decision.decision === "deny" || !violates(decision, invariant)) return undefined;
-      return { tool: tool.name, input, ...(principal && { principal }), sessionId, at, decision };
-    } catch {
-      // The input is not valid JSON, or the grants contradict each other for this call: it would be denied.
-      return undefined;
-    }
-  }
-
-  #settingOf(tool: PolicySubject): Setting {
-    const known = this.#settings.get(tool);
-    if (known !== undefined) return known;
-    const rules = this.#options.rules.filter((rule) => concernedTools(rule, [tool]).length > 0);
-    const ends = rules.flatMap(({ until }) => (until === undefined ? [] : [Date.parse(until)]));
-    const times = [...new Set([Date.now(), ...ends.flatMap((end) => [end, end - 1])])].slice(0, MAX_TIMES);
-    const setting = { times, work: WORK_OF_CALL + times.length * rules.length };
-    this.#settings.set(tool, setting);
-    return setting;
-  }
-
-  /** Returns `undefined` if the schema does not compile by itself, such as one that refers to shared schemas. */
-  #schemaOf(tool: PolicySubject): CompiledSchema | undefined {
-    if (this.#schemas.has(tool)) return this.#schemas.get(tool);
-    const schema = compileOrNothing(tool);
-    this.#schemas.set(tool, schema);
-    return schema;
-  }
-}
-
-function compileOrNothing({ inputSchema }: PolicySubject): CompiledSchema | undefined {
-  try {
-    return compileSchema(inputSchema);
-  } catch (error) {
-    if (error instanceof SchemaError) return undefined;
-    throw error;
-  }
-}
-
-/** Whether a decision on a call of a tool that the invariant is about violates the invariant. */
-function violates(decision: PolicyDecision, invariant: Invariant): boolean {
-  if (decision.decision === "deny" || decision.grant === undefined) return false;
-  if ("always" in invariant && decision.decision === "ask") return false;
-  const { sandboxes, capabilities } = selectionOf(invariant);
-  const accepted = decision.sandboxes ?? [decision.grant.sandbox];
-  if (sandboxes?.some((mode) => accepted.includes(mode)) === false) return false;
-  return hasSelected(decision.grant.capabilities, capabilities);
 }

@@ -10,7 +10,7 @@ import type {
   RuntimePolicy,
 } from "../policy.ts";
 import type { Principal } from "../principal.ts";
-import { type CompiledRule, compileRule } from "./compiled-rule.ts";
+import { type CompiledRule, compileRule } from "./combine-rules.ts";
 import { trackedFieldsOf } from "./conditions/tracked-fields.ts";
 import type { DefaultUse, RulePolicyOptions } from "./rule.ts";
 import { ruleName } from "./rule-flaws.ts";

@@ -9,8 +9,8 @@ import {
   type PolicyExplanation,
   type PolicySubject,
 } from "../policy.ts";
+import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./combine-rules.ts";
 import { combineRules, originsOf, RuleExplainer } from "./combine-rules.ts";
-import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./compiled-rule.ts";
 import { ConditionIndex } from "./condition-index.ts";
 import type { MatchedCall } from "./conditions/condition.ts";
 import type { DefaultUse } from "./rule.ts";

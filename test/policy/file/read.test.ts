@@ -179,7 +179,7 @@ default: allow
       "p.yaml:5:26: must be one of host, wasm, quickjs, process, microvm, remote",
       "p.yaml:6:30: unknown key 'memry': did you mean 'memory'?",
       "p.yaml:8:7: must be a JSON pointer to an argument, such as '/path' or '/options/depth', or 'principal/...', 'session/...', 'all' or 'any'",
-      "p.yaml:8:21: must be a string or a list, not a number",
+      "p.yaml:8:21: must be a string, not a number",
       "p.yaml:10:5: unknown key 'efect': did you mean 'effect'?",
       "p.yaml:12:5: only a rule with the effect 'allow' or 'ask' can have this",
       "p.yaml:16:16: tool 'read_file' runs only in host, quickjs, which this rule does not list",

@@ -170,7 +170,7 @@ describe("a witness", () => {
           tools: ["run_command"],
           witness: {
             input: { command: "ls" },
-            principal: { id: "ops-a", kind: "user", roles: ["admin"] },
+            principal: { id: "ops-", kind: "user", roles: ["admin"] },
             decision: { decision: "allow", sandboxes: ["quickjs", "host"], rules: ["ops"] },
           },
         },
@@ -194,8 +194,8 @@ describe("a witness", () => {
   });
 
   test("is not claimed if no call was found", () => {
-    const contradiction: RuleConditions = { "/command": { all: [{ equals: "a" }, { equals: "b" }] } };
-    const proof = proofOf(NOT_ON_HOST, [{ ...onHost, when: contradiction }]);
+    const unknown: RuleConditions = { "/command": { all: [{ regex: "^\\p{Lu}$" }, { regex: "^\\p{Ll}$" }] } };
+    const proof = proofOf(NOT_ON_HOST, [{ ...onHost, when: unknown }]);
     expect(proof).toMatchObject({ verdict: "undecided", failures: [{ rules: ["rule 1"], place: 0 }] });
     expect(proof.failures[0]).not.toHaveProperty("witness");
   });
@@ -213,7 +213,7 @@ describe("a witness", () => {
     const never = Array.from({ length: 50 }, (): Invariant => ({ never: { tools: ["other"] } }));
     const simple: PolicyRule = { ...onHost, when: { "/command": { prefix: "a" } } };
     const proofs = prove({ rules: [...rules, simple] }, [...never, NOT_ON_HOST], [COMMAND, other]);
-    expect(proofs.slice(0, -1).every(({ verdict }) => verdict === "undecided")).toBe(true);
+    expect(proofs.slice(0, -1).every(({ verdict }) => verdict === "proved")).toBe(true);
     expect(proofs.at(-1)).toMatchObject({ verdict: "broken" });
   });
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { spellerFor } from "../../../src/policy/match/spellings.ts";
-import { compileRule } from "../../../src/policy/rule/compiled-rule.ts";
+import { compileRule } from "../../../src/policy/rule/combine-rules.ts";
 import { ConditionIndex, PrefixMap } from "../../../src/policy/rule/condition-index.ts";
 import type { PolicyRule, RuleConditions } from "../../../src/policy/rule/rule.ts";
 import { RuleMatcher } from "../../../src/policy/rule/rule-matcher.ts";

@@ -6,8 +6,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/val
 import type { ToolField } from "../../../policy/call-history.ts";
 import { outputWith, replaced } from "../../../policy/learn/learn-rules.ts";
 import { checkDecision, type RuntimePolicy } from "../../../policy/policy.ts";
-import { regexTexts } from "../../../policy/proof/witness/matching-texts.ts";
-import { type CallSketch, sketchCalls } from "../../../policy/proof/witness/sketch-calls.ts";
+import { regexTexts } from "../../../policy/proof/witness/schema-values.ts";
+import { type CallSketch, sketchCalls } from "../../../policy/proof/witness/witness-search.ts";
 import { type PolicyRule, usedBy } from "../../../policy/rule/rule.ts";
 import { concernedTools } from "../../../policy/rule/rule-matcher.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";

@@ -1,13 +1,178 @@
+import { CanonicalJson } from "../../../json/canonical.ts";
+import { copyJson } from "../../../json/copy.ts";
+import { parsePointer } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import { type CompiledSchema, compileSchema } from "../../../schema/compiled-schema.ts";
+import { SchemaError } from "../../../schema/schema-error.ts";
 import type { Principal } from "../../../tool/principal.ts";
+import type { CallHistory } from "../../call-history.ts";
 import { isOriginTemplate } from "../../grant/execution-grant.ts";
 import { isFileTemplate } from "../../grant/file-template.ts";
+import type { PolicyDecision, PolicySubject } from "../../policy.ts";
 import { checkPrincipal } from "../../principal.ts";
 import { compileCondition, parseKey } from "../../rule/conditions/condition.ts";
 import { unlessReferring } from "../../rule/conditions/value-reference.ts";
-import type { AllowedUse, PolicyRule, RuleCondition, RuleConditions } from "../../rule/rule.ts";
-import { globTexts, nameLike, originLike, regexTexts } from "./matching-texts.ts";
-import { schemaValues } from "./schema-values.ts";
+import type {
+  AllowedUse,
+  PolicyRule,
+  RuleCondition,
+  RuleConditions,
+  RulePolicyOptions,
+} from "../../rule/rule.ts";
+import { concernedTools, RuleMatcher } from "../../rule/rule-matcher.ts";
+import { RulePolicy } from "../../rule/rule-policy.ts";
+import { type DraftCall, put, SOME_SESSION_ID, SOMEONE_ID } from "../calls/call-variables.ts";
+import { type Invariant, selectionOf, type Witness } from "../invariant.ts";
+import { hasSelected, type MinimalGrant } from "../minimal-grants.ts";
+import { globTexts, nameLike, originLike, regexTexts, schemaValues } from "./schema-values.ts";
+
+/** The most calls that are tried for one tool and one grant. */
+const MAX_TRIED = 1_000;
+/** How many calls are tried in all before fewer are for each further tool and grant: the simplest ones only. */
+const MANY_TRIED = 100_000;
+const FEW_TRIED = 20;
+/** What may be spent on calls in all, in evaluated rules. */
+const MAX_WORK = 3_000_000;
+/** What making up a call costs besides. */
+const WORK_OF_CALL = 50;
+/** The most times at which each call is tried. */
+const MAX_TIMES = 8;
+const WORKSPACE = "/workspace";
+
+/** In what the calls of a tool are tried. */
+interface Setting {
+  /** Now, and the times around the ends of rules for the tool. */
+  readonly times: readonly number[];
+  /** What each call costs. */
+  readonly work: number;
+}
+
+/** Looks for calls that violate invariants: it makes up calls that a rule should match, and asks the policy about each. */
+export class WitnessSearch {
+  readonly #options: RulePolicyOptions;
+  readonly #schemas = new Map<PolicySubject, CompiledSchema | undefined>();
+  readonly #settings = new Map<PolicySubject, Setting>();
+  #policy: RulePolicy | undefined;
+  #tried = 0;
+  #work = 0;
+
+  constructor(options: RulePolicyOptions) {
+    this.#options = options;
+  }
+
+  /** Returns a call that violates an invariant by what the rules grant, or `undefined` if none was found. */
+  find(grant: MinimalGrant, tool: PolicySubject, invariant: Invariant): Witness | undefined {
+    const schema = this.#schemaOf(tool);
+    if (schema === undefined) return undefined;
+    const rules = grant.rules.map(({ place }) => this.#options.rules[place] as PolicyRule);
+    const { times, work } = this.#settingOf(tool);
+    const end = this.#tried + (this.#tried < MANY_TRIED ? MAX_TRIED : FEW_TRIED);
+    for (const sketch of sketchCalls(rules, grant.uses, tool.inputSchema)) {
+      this.#work += work;
+      if (++this.#tried > end || this.#work > MAX_WORK) return undefined;
+      if (schema.validate(sketch.input) !== undefined) continue;
+      for (const at of times) {
+        const witness = this.#try(sketch, tool, invariant, at);
+        if (witness !== undefined) return witness;
+      }
+    }
+    return undefined;
+  }
+
+  /** Returns a call that was put together, with other arguments that the tool requires, if it violates an invariant. */
+  attempt(
+    draft: DraftCall,
+    { uses }: MinimalGrant,
+    tool: PolicySubject,
+    invariant: Invariant,
+  ): Witness | undefined {
+    const schema = this.#schemaOf(tool);
+    for (const base of basesFor(uses, tool.inputSchema)) {
+      const { input, principal, sessionId, time, history } = draft.toCall(base);
+      if (schema === undefined || schema.validate(input) !== undefined) continue;
+      const at = time?.now ?? Date.now();
+      const witness = this.#try({ input, principal, sessionId, history }, tool, invariant, at);
+      const { assumed } = draft;
+      if (witness !== undefined) return assumed.length === 0 ? witness : { ...witness, assumed };
+    }
+    return undefined;
+  }
+
+  #try(sketch: CallSketch, tool: PolicySubject, invariant: Invariant, at: number): Witness | undefined {
+    const { sessionId, history } = sketch;
+    this.#policy ??= new RulePolicy(this.#options, Date.now, false);
+    try {
+      const input = copyJson(sketch.input);
+      const principal = sketch.principal && checkPrincipal(sketch.principal);
+      const time = { now: at };
+      const call = {
+        callId: "witness",
+        sessionId,
+        principal,
+        input,
+        tool,
+        workspace: WORKSPACE,
+        time,
+        history,
+      };
+      const decision = this.#policy.check(Object.freeze({ ...call, canonical: new CanonicalJson(input) }));
+      if (decision.decision === "deny" || !violates(decision, invariant)) return undefined;
+      const { when } = selectionOf(invariant);
+      if (when !== undefined && new RuleMatcher({ tools: ["*"], when }, Date.now).match(call) !== "yes")
+        return undefined;
+      return {
+        tool: tool.name,
+        input,
+        ...(principal && { principal }),
+        sessionId,
+        ...(history && { history }),
+        at,
+        decision,
+      };
+    } catch {
+      // The input is not valid JSON, or the grants contradict each other for this call: it would be denied.
+      return undefined;
+    }
+  }
+
+  #settingOf(tool: PolicySubject): Setting {
+    const known = this.#settings.get(tool);
+    if (known !== undefined) return known;
+    const rules = this.#options.rules.filter((rule) => concernedTools(rule, [tool]).length > 0);
+    const ends = rules.flatMap(({ until }) => (until === undefined ? [] : [Date.parse(until)]));
+    const times = [...new Set([Date.now(), ...ends.flatMap((end) => [end, end - 1])])].slice(0, MAX_TIMES);
+    const setting = { times, work: WORK_OF_CALL + times.length * rules.length };
+    this.#settings.set(tool, setting);
+    return setting;
+  }
+
+  /** Returns `undefined` if the schema does not compile by itself, such as one that refers to shared schemas. */
+  #schemaOf(tool: PolicySubject): CompiledSchema | undefined {
+    if (this.#schemas.has(tool)) return this.#schemas.get(tool);
+    const schema = compileOrNothing(tool);
+    this.#schemas.set(tool, schema);
+    return schema;
+  }
+}
+
+function compileOrNothing({ inputSchema }: PolicySubject): CompiledSchema | undefined {
+  try {
+    return compileSchema(inputSchema);
+  } catch (error) {
+    if (error instanceof SchemaError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a decision on a call of a tool that the invariant is about violates the invariant. */
+function violates(decision: PolicyDecision, invariant: Invariant): boolean {
+  if (decision.decision === "deny" || decision.grant === undefined) return false;
+  if ("always" in invariant && decision.decision === "ask") return false;
+  const { sandboxes, capabilities } = selectionOf(invariant);
+  const accepted = decision.sandboxes ?? [decision.grant.sandbox];
+  if (sandboxes?.some((mode) => accepted.includes(mode)) === false) return false;
+  return hasSelected(decision.grant.capabilities, capabilities);
+}
 
 const MAX_VALUES = 8;
 
@@ -19,6 +184,7 @@ export interface CallSketch {
   readonly input: JsonValue;
   readonly principal: Principal | undefined;
   readonly sessionId: string;
+  readonly history?: CallHistory | undefined;
 }
 
 /** What has to be put into a call so that it meets one condition: one of these values. */
@@ -26,10 +192,6 @@ interface Requirement {
   readonly key: string;
   readonly values: readonly JsonValue[];
 }
-
-/** The principal and the session of a call to which neither matters. */
-export const SOMEONE_ID = "someone";
-export const SOME_SESSION_ID = "session";
 
 const MAX_ALTERNATIVES = 16;
 const MAX_COMBINATIONS = 128;
@@ -94,7 +256,21 @@ function withTemplates(
   });
 }
 
-function templateRequirements({
+/** Returns inputs that a tool most likely accepts, also with arguments of which the capabilities of these grants are made. */
+export function basesFor(uses: readonly AllowedUse[], schema: JsonObject): readonly JsonValue[] {
+  const bases = schemaValues(schema);
+  const templates = uses.flatMap(templateRequirements);
+  if (templates.length === 0) return bases;
+  return bases.flatMap((base) => [
+    templates.reduce(
+      (input: JsonValue, { key, values: [value = ""] }) => put(input, parsePointer(key), value),
+      base,
+    ),
+    base,
+  ]);
+}
+
+export function templateRequirements({
   capabilities: { fs = [], net = [] } = {},
 }: AllowedUse): readonly Requirement[] {
   return [
@@ -139,7 +315,7 @@ function sketch(base: JsonValue, principal: Principal | undefined, chosen: Chose
   };
   for (const [key, value] of chosen) {
     const { root, paths } = parseKey(key);
-    const steps = paths.flatMap((path, index): readonly Step[] => (index === 0 ? path : [ITEM, ...path]));
+    const steps = paths.flatMap((path, index) => (index === 0 ? path : ["*", ...path]));
     call = put(call, [root, ...steps], value);
   }
   const {
@@ -161,23 +337,6 @@ function principalOf(who: unknown): Principal | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The only element of a list. */
-const ITEM: unique symbol = Symbol("item");
-type Step = string | typeof ITEM;
-
-/** Returns a value with another one at a path. Whatever is in the way is replaced. */
-function put(value: JsonValue | undefined, [step, ...rest]: readonly Step[], leaf: JsonValue): JsonValue {
-  if (step === undefined) return leaf;
-  if (step === ITEM) return [put(Array.isArray(value) ? value[0] : undefined, rest, leaf)];
-  if (Array.isArray(value) && /^[0-9]$/.test(step)) {
-    const items = [...(value as readonly JsonValue[])];
-    const place = Math.min(Number(step), items.length);
-    return items.toSpliced(place, 1, put(items[place], rest, leaf));
-  }
-  const members = isJsonObject(value) ? value : {};
-  return { ...members, [step]: put(Object.hasOwn(members, step) ? members[step] : undefined, rest, leaf) };
 }
 
 /**
