@@ -9,8 +9,8 @@ import {
   type ValueReference,
 } from "../call-history.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
+import { type Match, not, yesOrNo } from "./conditions/comparison.ts";
 import type { CompiledCondition, MatchedCall } from "./conditions/condition.ts";
-import { type Match, not, yesOrNo } from "./conditions/match.ts";
 import { compileReference, isReference, referenceName } from "./conditions/value-reference.ts";
 import type { AfterCondition, CountCondition, HistoryCondition, SumCondition } from "./rule.ts";
 

@@ -14,7 +14,7 @@ import {
 import { checkNetGrant, type NetGrant } from "../grant/net-grant.ts";
 import { compileGlob } from "../match/glob.ts";
 import { checkPrincipal, type Principal } from "../principal.ts";
-import type { Match } from "./conditions/match.ts";
+import type { Match } from "./conditions/comparison.ts";
 import { windowFlaws } from "./conditions/time-window.ts";
 import { namedFields } from "./conditions/tracked-fields.ts";
 import { isReference } from "./conditions/value-reference.ts";

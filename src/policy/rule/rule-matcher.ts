@@ -6,6 +6,7 @@ import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
 import type { PolicySubject } from "../policy.ts";
 import { MAX_WORDS } from "../user-words.ts";
 import { findRequirement, type Requirement } from "./condition-index.ts";
+import { allOf, type Match, yesOrNo } from "./conditions/comparison.ts";
 import {
   type CallTest,
   type CompiledCondition,
@@ -13,7 +14,6 @@ import {
   inputsOf,
   type MatchedCall,
 } from "./conditions/condition.ts";
-import { allOf, type Match, yesOrNo } from "./conditions/match.ts";
 import { compileWindow, describeWindow } from "./conditions/time-window.ts";
 import { compileHistory } from "./history-conditions.ts";
 import type { RuleMatch, TimeWindow } from "./rule.ts";

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../json/value.ts";
 import type { PolicySubject } from "../../policy.ts";
+import { allOf, anyOf, type Match, not } from "../../rule/conditions/comparison.ts";
 import { compileCondition, type MatchedCall, parseKey } from "../../rule/conditions/condition.ts";
-import { allOf, anyOf, type Match, not } from "../../rule/conditions/match.ts";
 import { referenceName, referencesOf } from "../../rule/conditions/value-reference.ts";
 import type { HistoryCondition, RuleCondition, RuleConditions, RuleMatch } from "../../rule/rule.ts";
 import { RuleMatcher } from "../../rule/rule-matcher.ts";

@@ -21,8 +21,8 @@ import {
   valuesOf,
   WEB_URL,
 } from "../../possible/possible-values.ts";
+import type { Match } from "../../rule/conditions/comparison.ts";
 import { compileCondition, type MatchedCall } from "../../rule/conditions/condition.ts";
-import type { Match } from "../../rule/conditions/match.ts";
 import { compileWindow } from "../../rule/conditions/time-window.ts";
 import { unlessReferring } from "../../rule/conditions/value-reference.ts";
 import type { HistoryCondition, RuleCondition, RuleMatch } from "../../rule/rule.ts";

@@ -1,5 +1,5 @@
 import type { PolicySubject } from "../../policy.ts";
-import type { Match } from "../../rule/conditions/match.ts";
+import type { Match } from "../../rule/conditions/comparison.ts";
 import { type Atom, atomsOf, evaluate, type Formula, type Variable } from "./call-space.ts";
 import type { Assigned } from "./call-variables.ts";
 import { DraftCall } from "./call-variables.ts";

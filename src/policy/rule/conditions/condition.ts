@@ -12,8 +12,16 @@ import { overlaps, type SpelledInput, type Spellings } from "../../match/spellin
 import type { PolicyRequest } from "../../policy.ts";
 import { MAX_REFERENCE_TEXT, referencesIn } from "../../references.ts";
 import type { ConstantCondition, ReferringCondition, RuleCondition, RuleConditions } from "../rule.ts";
-import { compareSpelled, compileComparison } from "./comparison.ts";
-import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
+import {
+  allOf,
+  anyOf,
+  compareSpelled,
+  compileComparison,
+  eachOf,
+  type Match,
+  not,
+  yesOrNo,
+} from "./comparison.ts";
 import {
   compileReference,
   referenceName,

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { equalJson, type JsonValue } from "../../../../src/json/value.ts";
+import type { Match } from "../../../../src/policy/rule/conditions/comparison.ts";
 import { compileCondition as compileForCall } from "../../../../src/policy/rule/conditions/condition.ts";
-import type { Match } from "../../../../src/policy/rule/conditions/match.ts";
 import type { RuleCondition } from "../../../../src/policy/rule/rule.ts";
 
 function compileCondition(key: string, condition: RuleCondition): (input: JsonValue) => Match {
