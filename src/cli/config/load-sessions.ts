@@ -1,3 +1,4 @@
+import { isAbsolute, join } from "node:path";
 import { databaseFiles, guardFiles } from "../../base/guarded-files.ts";
 import { MAX_DELAY_MS } from "../../base/timers.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
@@ -23,10 +24,10 @@ import { SIDE_EFFECTS, type SideEffects } from "../../tool/side-effects.ts";
 import { absolutePathBeside } from "./guard-code.ts";
 import { NOTIFY } from "./load-notify.ts";
 
-/** The file in which a server stores its sessions, beside the config. */
+/** The file in which a server stores its sessions: see {@link defaultFile}. */
 const DEFAULT_STORE = "sandgate-sessions.db";
 
-/** The file in which a server stores suspended programs, beside the config. */
+/** The file in which a server stores suspended programs: see {@link defaultFile}. */
 const DEFAULT_PROGRAMS = "sandgate-programs.db";
 
 /** The mode of new sessions. */
@@ -91,14 +92,14 @@ export const CONFIRMATIONS_SHAPE: CompiledShape = compileShape(CONFIRMATIONS);
 const SESSIONS = mapOf({
   store: described(
     PATH,
-    `The file of SQLite in which a server keeps sessions. Default: \`${DEFAULT_STORE}\` beside the config.`,
+    `The file of SQLite in which a server keeps sessions. Default: \`${DEFAULT_STORE}\` beside the config, or in the \`StateDirectory\` of a systemd unit.`,
   ),
   programs: described(
     mapOf(
       {
         store: described(
           PATH,
-          `The file of SQLite in which they are kept. Default: \`${DEFAULT_PROGRAMS}\` beside the config.`,
+          `The file of SQLite in which they are kept. Default: \`${DEFAULT_PROGRAMS}\` beside the config, or in the \`StateDirectory\` of a systemd unit.`,
         ),
         keys: described(
           PATH,
@@ -158,7 +159,7 @@ export interface SessionsConfig {
  */
 export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): SessionsConfig {
   const {
-    store = DEFAULT_STORE,
+    store = defaultFile(DEFAULT_STORE),
     programs,
     limits = {},
   } = read<TypeOf<typeof SESSIONS>>("sessions", SESSIONS_SHAPE);
@@ -179,7 +180,7 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
   const { trustedWorkspaces, ...others } = levels;
   const storeFile = absolutePathBeside(source.file, store);
   const programFiles = programs && {
-    storeFile: absolutePathBeside(source.file, programs.store ?? DEFAULT_PROGRAMS),
+    storeFile: absolutePathBeside(source.file, programs.store ?? defaultFile(DEFAULT_PROGRAMS)),
     keysFile: absolutePathBeside(source.file, programs.keys),
   };
   guardFiles([
@@ -204,6 +205,12 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
     if (source.at([name]) === undefined) return {};
     return source.read<Entry>(shape, problems, [name])?.value ?? {};
   }
+}
+
+/** Returns the path of a file of a server: in the first state directory that systemd gives it, or beside the config. */
+function defaultFile(name: string): string {
+  const [directory = ""] = (process.env["STATE_DIRECTORY"] ?? "").split(":");
+  return isAbsolute(directory) ? join(directory, name) : name;
 }
 
 /** Returns the path of a workspace in a config: beside the config's file, unless it begins with `~`. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
@@ -224,4 +224,33 @@ test("docs/operate.md: after an incident, nothing runs until it is understood an
   expect(await ready()).toBe(200);
   const token = readFileSync(join(machine.folder, "etc/sandgate/agent.token"), "utf8").trim();
   expect(await client(machine, token).open()).toBeTruthy();
+});
+
+test("docs/operate.md: the stores of a config that names none are in the state directory of the unit", async () => {
+  const [, name = ""] = /^StateDirectory=(\w+)$/m.exec(readFileSync("deploy/sandgate.service", "utf8")) ?? [];
+  expect(DOCUMENT).toContain(`\`StateDirectory\` is \`/var/lib/${name}\``);
+  const folder = await createFolder({
+    "etc/sandgate.yaml": `${CONFIG}\nsessions: { programs: { keys: keys } }\n`,
+    "etc/keys": `k1 ${"a1".repeat(32)}\n`,
+    ...Object.fromEntries(Object.entries(TOKENS).map(([id, token]) => [`etc/${id}.token`, token])),
+    [`${name}/.empty`]: "",
+  });
+  chmodSync(join(folder, "etc/keys"), 0o600);
+  const server = spawn(
+    process.execPath,
+    ["src/cli/main.ts", "serve", "--config", join(folder, "etc/sandgate.yaml")],
+    {
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { ...process.env, STATE_DIRECTORY: `${join(folder, name)}:/another` },
+    },
+  );
+  onTestFinished(() => void server.kill("SIGKILL"));
+  await once(server.stdout, "data");
+  const stores = ["sandgate-programs.db", "sandgate-sessions.db"];
+  expect(
+    readdirSync(join(folder, name))
+      .filter((file) => file.endsWith(".db"))
+      .toSorted(),
+  ).toEqual(stores);
+  expect(readdirSync(join(folder, "etc")).filter((file) => file.includes(".db"))).toEqual([]);
 });
