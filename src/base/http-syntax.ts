@@ -68,3 +68,12 @@ export const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
+
+/**
+ * Whether a host is this machine's loopback interface (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
+ *
+ * @param host As in an address or, with brackets, in a URL.
+ */
+export function isLoopbackHost(host: string): boolean {
+  return /^(?:localhost|127(?:\.[0-9]{1,3}){3}|::1|\[::1\])$/.test(host);
+}

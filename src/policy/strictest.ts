@@ -74,10 +74,11 @@ class StrictestPolicy implements RuntimePolicy {
 
   get trackedFields(): TrackedFields {
     const all = this.#policies.flatMap(({ trackedFields }) => trackedFields ?? []);
+    const untrusted = all.flatMap((fields) => fields.untrusted ?? []);
     return {
       sources: all.flatMap(({ sources }) => sources),
       contents: all.flatMap(({ contents }) => contents),
-      untrusted: all.flatMap(({ untrusted = [] }) => untrusted),
+      ...(untrusted.length > 0 && { untrusted }),
     };
   }
 

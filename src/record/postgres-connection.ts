@@ -1,3 +1,4 @@
+import { isLoopbackHost } from "../base/http-syntax.ts";
 import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { RecordError } from "./backend.ts";
 
@@ -30,7 +31,6 @@ export interface PostgresOptions {
 }
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /**
  * Checks options.
@@ -60,7 +60,7 @@ export function checkPostgresOptions(options: PostgresOptions): Required<Postgre
 export async function connector(url: string): Promise<(max: number) => PostgresClient> {
   const postgres = await loadPostgres();
   const { hostname = "", searchParams } = URL.parse(url) ?? {};
-  const isOutside = hostname !== "" && !LOOPBACK.test(hostname);
+  const isOutside = hostname !== "" && !isLoopbackHost(hostname);
   return (max) => {
     const client: unknown = postgres(url, {
       max,

@@ -117,7 +117,7 @@ test.each([
 
 test.each([
   [[], "the command is missing"],
-  [["run"], "unknown command 'run'"],
+  [["walk"], "unknown command 'walk'"],
   [["--verbose"], "unknown option '--verbose'"],
   [["serve"], "--config sandgate.yaml is missing: the config, with the tools, the policy and the sandboxes"],
   [["mcp", "serve"], "--config sandgate.yaml is missing"],

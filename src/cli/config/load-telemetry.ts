@@ -1,10 +1,9 @@
-import { headerProblem } from "../../base/http-syntax.ts";
+import { headerProblem, isLoopbackHost } from "../../base/http-syntax.ts";
 import { readTraceHeaders } from "../../base/trace-headers.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, described, FLAG, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { CallTracer } from "../../engine/call/events.ts";
-import { isLocal } from "../../executor/http/listen-address.ts";
 import { parseHttpUrl } from "../../http-template/http-template.ts";
 import { record, type TypeOf, typed } from "../../json/shape.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
@@ -72,10 +71,7 @@ export async function loadTelemetry(
     if (problem !== undefined) problems.push(entry.problem(["headers", name], problem, "error", "key"));
     if (value !== undefined) headers[name] = value;
   }
-  const isPlain =
-    typeof url !== "string" &&
-    url.protocol === "http:" &&
-    !isLocal({ kind: "tcp", host: url.hostname.replace(/^\[|\]$/g, ""), port: 0 });
+  const isPlain = typeof url !== "string" && url.protocol === "http:" && !isLoopbackHost(url.hostname);
   if (isPlain && Object.keys(written).length > 0)
     problems.push(
       entry.problem(["otlp"], "must be https:, or an address of this machine: its headers are secrets"),

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { isLoopbackHost } from "../../base/http-syntax.ts";
 import { SandgateError } from "../../base/thrown.ts";
 
 const BASE_PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/;
@@ -40,13 +41,10 @@ export function writeAuthority(host: string, port: number): string {
 }
 
 /**
- * Whether only this machine can reach an address: on the loopback interface (RFC 1122, RFC 4291) or a unix
- * socket. Descriptors count as local, since their address is known only when they are used.
+ * Whether only this machine can reach an address: on the loopback interface or a unix socket. Descriptors count as local, since their address is known only when they are used.
  */
 export function isLocal(address: ListenAddress): boolean {
-  if (address.kind !== "tcp") return true;
-  const { host } = address;
-  return host === "localhost" || host === "::1" || /^127(?:\.[0-9]{1,3}){3}$/.test(host);
+  return address.kind !== "tcp" || isLoopbackHost(address.host);
 }
 
 /** Thrown if an executor cannot or must not listen on an address. `message` says why. */

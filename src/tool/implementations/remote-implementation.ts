@@ -1,3 +1,4 @@
+import { isLoopbackHost } from "../../base/http-syntax.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import { compileHeaders, compileUrl } from "../../http-template/http-template.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
@@ -216,7 +217,6 @@ function parseExecutor(url: unknown): ExecutorAddress | string {
   }
   if (search !== "" || hash !== "") return "executor must have neither a query nor a fragment";
   const basePath = pathname.replace(/\/+$/, "");
-  const isLoopback = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(hostname);
-  const isPrivate = protocol === "https:" || isLoopback;
+  const isPrivate = protocol === "https:" || isLoopbackHost(hostname);
   return { url: origin + basePath, origin, authority: host, basePath, isPrivate };
 }

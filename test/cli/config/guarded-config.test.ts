@@ -39,8 +39,13 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   why: ["call-1"],
 };
 
+/** They write the hooks of agents, or read them, and run no tool; the daemon ends before `serve` if it has no key. */
+const WITHOUT_TOOLS = ["guard install", "guard status", "guard uninstall", "guard daemon"];
+
 test.each(
-  COMMANDS.filter(({ options }) => "config" in options).map(({ name }) => name),
+  COMMANDS.filter(({ options }) => "config" in options)
+    .map(({ name }) => name)
+    .filter((name) => !WITHOUT_TOOLS.includes(name)),
 )("sandgate %s --config keeps the config from tools", { timeout: 60_000 }, async (name) => {
   const folder = realpathSync(await createFolder({}));
   const config = join(folder, "other.yaml");
