@@ -218,6 +218,11 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "policy attack": ["1"],
   "policy learn": ["0"],
+  "guard install": ["0"],
+  "guard uninstall": ["0"],
+  "guard status": ["0", "1"],
+  "guard daemon": ["0"],
+  run: ["0", "126", "the command's"],
   serve: ["0"],
   console: ["0"],
   confirm: ["0"],

@@ -120,6 +120,14 @@ describe("A guarded agent", { timeout: 120_000 }, () => {
     });
   });
 
+  test("is decided by a process that ends at SIGTERM", async () => {
+    const scene = await guardScene(["claude-code"]);
+    const daemon = await scene.daemon();
+    const exited = once(daemon, "exit");
+    daemon.kill("SIGTERM");
+    expect(await exited).toEqual([0, null]);
+  });
+
   test("records what it does before it does it", async () => {
     const scene = await guardScene(["claude-code"]);
     await scene.daemon();
@@ -170,7 +178,8 @@ describe("The settings of an agent", { timeout: 60_000 }, () => {
     const before = `${JSON.stringify({ model: "m", hooks: { PreToolUse: [{ matcher: "Bash", hooks: [] }], Stop: [] } }, undefined, 2)}\n`;
     await mkdir(join(scene.home, ".claude"));
     await writeFile(file, before);
-    for (let times = 0; times < 2; times++) await scene.sandgate("guard", "install", "claude-code", "codex");
+    for (let times = 0; times < 2; times++)
+      expect(await scene.sandgate("guard", "install", "claude-code", "codex")).toMatchObject({ code: 0 });
     const settings = JSON.parse(await readFile(file, "utf8"));
     expect(settings).toMatchObject({ model: "m", hooks: { Stop: [] } });
     expect(settings.hooks.PreToolUse).toHaveLength(2);
@@ -182,7 +191,7 @@ describe("The settings of an agent", { timeout: 60_000 }, () => {
     expect(status).toMatchObject({ code: 1 });
     expect(status.stdout).toContain("switches it off");
     await writeFile(file, JSON.stringify(settings));
-    await scene.sandgate("guard", "uninstall", "claude-code", "codex");
+    expect(await scene.sandgate("guard", "uninstall", "claude-code", "codex")).toMatchObject({ code: 0 });
     expect(await readFile(file, "utf8")).toBe(before);
     expect(existsSync(join(scene.home, ".codex/hooks.json"))).toBe(false);
     expect(await scene.sandgate("guard", "status", "claude-code")).toMatchObject({ code: 1 });
