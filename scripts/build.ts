@@ -65,9 +65,6 @@ const output: OutputOptions = {
   chunkFileNames: "chunks/[name].js",
   comments: { jsdoc: false },
   minifyInternalExports: false,
-  sourcemap: true,
-  // The sources would be most of what is installed. Their paths and lines are in the maps.
-  sourcemapExcludeSources: true,
 };
 
 /** Returns the licences of packages whose code is bundled, as a comment. */
@@ -95,7 +92,7 @@ for (const [name, packages] of Object.entries(LIBRARIES)) {
     ...input,
     external: [],
     input: { [name]: `src/${name}.ts` },
-    output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences(packages) },
+    output: { ...output, codeSplitting: false, minify: true, banner: licences(packages) },
   });
 }
 for (const [name, packages] of Object.entries(QUICKJS_THREADS)) {
@@ -103,8 +100,7 @@ for (const [name, packages] of Object.entries(QUICKJS_THREADS)) {
     ...input,
     external: /^node:/,
     input: { [name]: `src/${name}.ts` },
-    // Most of it is code of packages, which is readable as it is: two maps would be 0.5 MB of what is installed.
-    output: { ...output, codeSplitting: false, sourcemap: false, banner: licences(packages) },
+    output: { ...output, codeSplitting: false, banner: licences(packages) },
   });
 }
 for (const module of JCO_MODULES) {
@@ -121,7 +117,7 @@ for (const module of JCO_MODULES) {
           id.startsWith("@bytecodealliance/preview2-shim/") ? resolve("scripts/vendor/wasi.ts") : null,
       },
     ],
-    output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences([JCO]) },
+    output: { ...output, codeSplitting: false, minify: true, banner: licences([JCO]) },
   });
 }
 for (const file of JCO_FILES) copyFileSync(`node_modules/${JCO}/vendor/${file}`, `dist/vendor/${file}`);

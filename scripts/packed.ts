@@ -34,7 +34,7 @@ const TYPE_OPTIONS = [
 const SCRIPT_MS = 300_000;
 
 /** What a user installs takes at most so many KiB on the disk. */
-const MAX_INSTALLED_KIB = 29_300;
+const MAX_INSTALLED_KIB = 27_000;
 
 function checkInstalledSize(installed: string): void {
   const [kib = ""] = execFileSync("du", ["-sk", installed], { encoding: "utf8" }).split("\t");
