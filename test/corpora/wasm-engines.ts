@@ -7,8 +7,11 @@ const folder = `${process.env["SANDGATE_CORPORA"]}/wasm/hostile`;
 /** jco's code replaces invalid UTF-8, which traps by the specification. Fails if a component does not differ any more. */
 const KNOWN = ["str-invalid-utf8.wasm"];
 
+/** It computes for about as long as a call may take: which calls end in time depends on the processor. */
+const BY_CHANCE = "cpu-1e10.wasm";
+
 test("the components of the corpora end in the same way in Sandgate's engine and in jco's code", async () => {
-  const files = readdirSync(folder).filter((file) => file.endsWith(".wasm"));
+  const files = readdirSync(folder).filter((file) => file.endsWith(".wasm") && file !== BY_CHANCE);
   const ends = await runComponents(files.map((file) => ({ path: `${folder}/${file}` })));
   for (const { component, tool, ours, jco } of ends) {
     console.log(`${component.slice(folder.length + 1)} ${tool}: ${ours.join(", ")} | ${jco.join(", ")}`);
