@@ -6,8 +6,8 @@ import type { TurnCore } from "./calls/core.ts";
 import type { AnswerOutcome, PersonAnswer } from "./confirmations/answer.ts";
 import type { Confirmation } from "./confirmations/confirmation.ts";
 import { checkId, newId } from "./ids.ts";
-import { stagesChanges } from "./levels.ts";
-import type { SessionMode } from "./modes/mode.ts";
+import { levelOf, stagesChanges } from "./levels.ts";
+import { decidingMode, type SessionMode } from "./modes/mode.ts";
 import { ProvenanceLedger } from "./provenance.ts";
 import { SessionBase, type SessionState } from "./session-base.ts";
 import { warnIfNotStaged } from "./session-changes.ts";
@@ -110,13 +110,28 @@ export class Session extends SessionBase implements TurnSession {
 
   /**
    * Returns whether some call of a tool could run in the session, perhaps after a question. `false` is certain: the policy allows the
-   * principal none, or the tool's level is `deny`.
+   * principal none, or the level of its calls is `deny`, also after a plan was approved.
    */
   mayCall(name: string): boolean {
-    const subject = this.registry.find(name)?.subject;
-    if (subject === undefined) return false;
-    const levels = [this.settings.tools.get(name), this.modeState.tools.get(name)];
-    return !levels.includes("deny") && (this.policy.mayAllow?.(subject, this.principal) ?? true);
+    const found = this.registry.find(name);
+    if (found === undefined) return false;
+    const { subject, tool } = found;
+    const { settings, modeState, trusted } = this;
+    const mode = decidingMode(modeState);
+    const level = levelOf({
+      policy: "allow",
+      remember: false,
+      mode: mode === "plan" ? "autonomous" : mode,
+      modeLevel: modeState.tools.get(name),
+      sideEffects: subject.sideEffects,
+      canStage: true,
+      configured: settings.tools.get(name),
+      own: tool.confirm,
+      approved: false,
+      trusted,
+      classes: settings.classes,
+    });
+    return level !== "deny" && (this.policy.mayAllow?.(subject, this.principal) ?? true);
   }
 
   /**

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { deny } from "../../src/policy/policy.ts";
 import { nativeProtocol } from "../../src/protocols/providers/native.ts";
+import type { SessionMode } from "../../src/sessions/modes/mode.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import { call, Gate, testSessions, tool } from "./harness.ts";
@@ -32,6 +33,32 @@ describe("a session", () => {
     session.turn({ id: "t1" });
     expect(() => session.turn({ id: "t1" })).toThrow(/already/);
     expect((await session.findTurn("t1"))?.id).toBe("t1");
+  });
+
+  test("says of which tools no call can run: those that the configuration denies by name or by class", async () => {
+    const tools = [
+      tool("look", "read"),
+      tool("wipe", "destructive"),
+      { ...tool("reset", "destructive"), confirm: "prompt" as const },
+      tool("save", "write"),
+    ];
+    const { sessions } = await testSessions(tools, {
+      confirmations: { default: { destructive: "deny" }, tools: { save: "deny" } },
+    });
+    const callable = async (mode: SessionMode) => {
+      const session = await sessions.open({ mode });
+      return tools.map(({ name }) => name).filter((name) => session.mayCall(name));
+    };
+    expect(await callable("cautious")).toEqual(["look", "reset"]);
+    // These modes lift the levels of classes; a plan does once it is approved.
+    expect(await callable("autonomous")).toEqual(["look", "wipe", "reset"]);
+    expect(await callable("plan")).toEqual(["look", "wipe", "reset"]);
+    const raised = { base: "cautious", tools: { wipe: "prompt", look: "deny" } } as const;
+    expect(await callable(raised)).toEqual(["wipe", "reset"]);
+    // What is said is what happens.
+    const session = await sessions.open();
+    const [denied] = await session.turn().dispatchAll([call("c1", "wipe")]);
+    expect(denied?.error?.code).toBe("permission_denied");
   });
 
   test("forgets a turn that is idle, with its messages, and no other", async () => {
