@@ -15,7 +15,7 @@ import { PathResolver, ResolvedPath } from "../workspace/resolve-path.ts";
 import { type Action, type AgentCall, type Decision, type GuardedAgent, MappingError } from "./agent.ts";
 import type { HandingOver } from "./handover.ts";
 
-/** What an agent is told to begin a command with that it needs without confinement. A person is asked then. */
+/** The word with which an agent begins a command that it needs without confinement. A person is asked then. */
 const UNCONFINED = /^\s*sandgate-unconfined\s+(?=\S)/;
 
 /** How long a call is waited for, in ms: a person may be asked, but the hook has to answer before the agent's own limit. */

@@ -39,7 +39,7 @@ export type ObjectOf<Of extends Members> = Flat<
   }
 >;
 
-/** What readers of the schema are told about a value: units, defaults and what it means. */
+/** What the schema says about a value: units, defaults and what it means. */
 interface Described {
   readonly description?: string;
 }

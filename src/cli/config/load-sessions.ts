@@ -99,7 +99,7 @@ const SESSIONS = mapOf({
       {
         store: described(
           PATH,
-          `The file of SQLite in which they are kept. Default: \`${DEFAULT_PROGRAMS}\` beside the config, or in the \`StateDirectory\` of a systemd unit.`,
+          `The file of SQLite that stores them. Default: \`${DEFAULT_PROGRAMS}\` beside the config, or in the \`StateDirectory\` of a systemd unit.`,
         ),
         keys: described(
           PATH,
@@ -130,7 +130,7 @@ const SESSIONS = mapOf({
       ),
       ledgerEntries: described(
         COUNT,
-        "How many calls are kept of each session and principal, for rules with conditions on earlier calls. Default: 100,000.",
+        "How many calls of each session and principal are remembered, for rules with conditions on earlier calls. Default: 100,000.",
       ),
     }),
     "Limits of each session.",
