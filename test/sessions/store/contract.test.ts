@@ -417,7 +417,8 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
     test("counts uses, and refuses those beyond the bound", async () => {
       await store.addApproval({ ...APPROVAL, calls: 2 });
       const uses = await Promise.all([1, 2, 3].map(() => store.useApproval("q1")));
-      expect(uses).toEqual([true, true, false]);
+      // In which order they are counted is not promised.
+      expect(uses.filter(Boolean)).toHaveLength(2);
       store = await reopen(store);
       expect(await store.useApproval("q1")).toBe(false);
       expect((await store.approvals()).map(({ used }) => used)).toEqual([2]);
