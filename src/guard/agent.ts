@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 
 /** What an agent would do, before it is known where its paths lead. */
@@ -132,6 +133,19 @@ export function mcpCall(server: string, tool: string, input: JsonObject): Action
 export const COMMAND: ToolMapping = {
   actions: (input, cwd) => [{ kind: "command", command: text(input, "command"), cwd }],
 };
+
+/** The same, in a directory that one of these members may name, relative to the working directory. */
+export function commandIn(directories: readonly string[]): ToolMapping {
+  return {
+    actions: (input, cwd) => {
+      const named = directories.reduce<string | undefined>(
+        (found, name) => found ?? optionalText(input, name),
+        undefined,
+      );
+      return [{ kind: "command", command: text(input, "command"), cwd: resolve(cwd, named ?? ".") }];
+    },
+  };
+}
 
 export function reads(path: string, members: readonly string[]): ToolMapping {
   return {

@@ -1,7 +1,6 @@
 import type { JsonObject } from "../../json/value.ts";
 import {
   COMMAND,
-  type Decision,
   fetches,
   type GuardedAgent,
   mapped,
@@ -90,26 +89,35 @@ export const claudeCode: GuardedAgent = {
       gap: "run unconfined when the agent starts them, before any call",
     },
   ],
-  read: (input) => {
-    const cwd = text(input, "cwd");
-    const name = text(input, "tool_name");
-    const given = object(input, "tool_input");
-    const [, server, tool] = MCP.exec(name) ?? [];
-    const actions =
-      server === undefined || tool === undefined
-        ? mapped(TOOLS, name, given, cwd)
-        : [mcpCall(server, tool, given)];
-    return { sessionId: text(input, "session_id"), cwd, actions };
-  },
-  write: (decision, input) => preToolUse(decision, input),
+  ...preToolUse(TOOLS),
 };
 
-/** The answer of hooks that have the shape of those of Claude Code. */
-export function preToolUse(decision: Decision, input: JsonObject): JsonObject {
-  if (decision.decision === "allow") return {};
-  const permission =
-    decision.decision === "deny"
-      ? { permissionDecision: "deny", permissionDecisionReason: decision.reason }
-      : { permissionDecision: "allow", updatedInput: withCommand(object(input, "tool_input"), decision) };
-  return { hookSpecificOutput: { hookEventName: "PreToolUse", ...permission } };
+/** What hooks read and write that have the shape of those of Claude Code. */
+export function preToolUse(
+  tools: Readonly<Record<string, ToolMapping>>,
+): Pick<GuardedAgent, "read" | "write"> {
+  return {
+    read: (input) => {
+      const cwd = text(input, "cwd");
+      const name = text(input, "tool_name");
+      const given = object(input, "tool_input");
+      const [, server, tool] = MCP.exec(name) ?? [];
+      const actions =
+        server === undefined || tool === undefined
+          ? mapped(tools, name, given, cwd)
+          : [mcpCall(server, tool, given)];
+      return { sessionId: text(input, "session_id"), cwd, actions };
+    },
+    write: (decision, input): JsonObject => {
+      if (decision.decision === "allow") return {};
+      const permission =
+        decision.decision === "deny"
+          ? { permissionDecision: "deny", permissionDecisionReason: decision.reason }
+          : {
+              permissionDecision: "allow",
+              updatedInput: withCommand(object(input, "tool_input"), decision),
+            };
+      return { hookSpecificOutput: { hookEventName: "PreToolUse", ...permission } };
+    },
+  };
 }

@@ -3,9 +3,6 @@ import {
   COMMAND,
   type GuardedAgent,
   MappingError,
-  mapped,
-  mcpCall,
-  object,
   reads,
   steps,
   type ToolMapping,
@@ -21,8 +18,6 @@ const TOOLS: Readonly<Record<string, ToolMapping>> = {
   view_image: reads("path", ["detail"]),
   web_search: WEB_SEARCH,
 };
-
-const MCP = /^mcp__(.+?)__(.+)$/s;
 
 export const codex: GuardedAgent = {
   name: "codex",
@@ -47,18 +42,7 @@ export const codex: GuardedAgent = {
     { what: "web_search of the provider", gap: "may run at the provider without a hook" },
     { what: "--ignore-user-config, --disable hooks, [features] hooks = false", gap: "run without hooks" },
   ],
-  read: (input) => {
-    const cwd = text(input, "cwd");
-    const name = text(input, "tool_name");
-    const given = object(input, "tool_input");
-    const [, server, tool] = MCP.exec(name) ?? [];
-    const actions =
-      server === undefined || tool === undefined
-        ? mapped(TOOLS, name, given, cwd)
-        : [mcpCall(server, tool, given)];
-    return { sessionId: text(input, "session_id"), cwd, actions };
-  },
-  write: (decision, input) => preToolUse(decision, input),
+  ...preToolUse(TOOLS),
 };
 
 const CHANGES: Readonly<Record<string, "write" | "delete">> = {

@@ -1,13 +1,11 @@
-import { resolve } from "node:path";
-import type { JsonObject } from "../../json/value.ts";
-import { isJsonObject } from "../../json/value.ts";
+import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import {
   type Action,
+  commandIn,
   type GuardedAgent,
   mapped,
   mcpCall,
   object,
-  optionalText,
   reads,
   searches,
   steps,
@@ -20,12 +18,7 @@ import {
 
 const TOOLS: Readonly<Record<string, ToolMapping>> = {
   ...steps(["invoke_agent", "write_todos"]),
-  run_shell_command: {
-    actions: (input, cwd) => {
-      const directory = optionalText(input, "dir_path") ?? optionalText(input, "directory") ?? ".";
-      return [{ kind: "command", command: text(input, "command"), cwd: resolve(cwd, directory) }];
-    },
-  },
+  run_shell_command: commandIn(["dir_path", "directory"]),
   read_file: reads("file_path", ["offset", "limit", "start_line", "end_line"]),
   write_file: writes("file_path", ["content"]),
   replace: writes("file_path", [

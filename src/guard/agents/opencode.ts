@@ -1,12 +1,11 @@
-import { resolve } from "node:path";
 import type { JsonObject } from "../../json/value.ts";
 import {
+  commandIn,
   fetches,
   type GuardedAgent,
   MappingError,
   mapped,
   object,
-  optionalText,
   reads,
   searches,
   steps,
@@ -19,15 +18,7 @@ import { patched } from "./codex.ts";
 
 const TOOLS: Readonly<Record<string, ToolMapping>> = {
   ...steps(["task", "todoread", "todowrite"]),
-  bash: {
-    actions: (input, cwd) => [
-      {
-        kind: "command",
-        command: text(input, "command"),
-        cwd: resolve(cwd, optionalText(input, "workdir") ?? "."),
-      },
-    ],
-  },
+  bash: commandIn(["workdir"]),
   read: reads("filePath", ["offset", "limit"]),
   write: writes("filePath", ["content"]),
   edit: writes("filePath", ["oldString", "newString", "replaceAll"]),
