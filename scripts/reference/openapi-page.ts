@@ -23,7 +23,7 @@ const INFO = {
   info: {
     title: "Sandgate",
     version: "1.0.0",
-    description: `Dispatches tool calls of other processes. remote-protocol.md describes the executor's part, and sessions.md that of
+    description: `Dispatches tool calls of other processes. remote-protocol.md describes the executor's part, and http-api.md that of
 sessions, which only servers of sessions have.
 
 On a server of sessions, \`x-roles\` of an operation are the roles of which a client needs one, and \`x-session\` says what it

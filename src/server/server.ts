@@ -48,7 +48,7 @@ interface ServerParts {
   readonly hasExecutor: boolean;
 }
 
-/** A server of sessions, which can be an executor, too. `docs/sessions.md` describes its API. */
+/** A server of sessions, which can be an executor, too. `docs/http-api.md` describes its API. */
 export class Server implements AsyncDisposable {
   /** For the embedder's own use: what is done here has passed no credentials. */
   readonly sessions: Sessions;

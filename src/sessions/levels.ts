@@ -7,7 +7,7 @@ export type Level = "auto" | "prompt" | "deny";
 /** The level of one call. `staged`: it runs, and what it changes waits until a person accepts it. */
 export type CallLevel = Level | "staged";
 
-/** The modes that a session can be in, or on which a mode of your own is based: see `docs/sessions.md`. */
+/** The modes that a session can be in, or on which a mode of your own is based: see `docs/confirmations.md`. */
 export type BaseMode = "cautious" | "autonomous" | "manual" | "plan" | "review" | "audit";
 
 /** Every {@link BaseMode}. */

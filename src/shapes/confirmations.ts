@@ -60,7 +60,7 @@ const SHOWN = {
   grant: typed<object>(anyObject({ description: "The grant under which the call would run." })),
 };
 
-/** What an answer of the kind `always` remembers; see sessions.md. */
+/** What an answer of the kind `always` remembers; see confirmations.md. */
 const APPROVAL = optional(
   typed<ApprovalScope>(
     anyObject({

@@ -171,5 +171,5 @@ export const TOO_MANY_READS = "overloaded. There are too many requests, or too m
 
 /** The events of a session. */
 export const SESSION_EVENTS: Content = {
-  "text/event-stream": string({ description: "Events as in sessions.md. The data of each is JSON." }),
+  "text/event-stream": string({ description: "Events as in http-api.md. The data of each is JSON." }),
 };

@@ -76,7 +76,7 @@ export const CONFIG_SHAPE: CompiledShape = compileShape({
       "Records every call before it runs: see docs/journal.md. Default: calls are not recorded.",
     ),
     sessions: described({}, "The sessions of a server: see docs/sessions.md#in-the-config."),
-    confirmations: described({}, "When sessions ask a person: see docs/sessions.md#in-the-config."),
+    confirmations: described({}, "When sessions ask a person: see docs/confirmations.md#in-the-config."),
     durable: described(
       {},
       "Has sessions outlive any server, on several of them: see docs/scale-out.md. Default: they are those of one server.",

@@ -54,7 +54,7 @@ const CLASSES: Typed<Partial<Record<SideEffects, Level>>> = typed(
 const CONFIRMATIONS = mapOf({
   mode: described(
     TEXT,
-    `The mode of new sessions: see docs/sessions.md#modes. Default: \`${DEFAULT_MODE}\`.`,
+    `The mode of new sessions: see docs/confirmations.md#modes. Default: \`${DEFAULT_MODE}\`.`,
   ),
   modes: record(
     mapOf(

@@ -144,7 +144,7 @@ export const supervise: Command = defineCommand({
 export const confirm: Command = defineCommand({
   name: "confirm",
   summary: "lists the open questions of a server of sessions, and takes your answers",
-  details: ["Without a terminal, it only lists them. See docs/sessions.md."],
+  details: ["Without a terminal, it only lists them. See docs/confirmations.md."],
   arguments: { URL: { help: "the URL of the server, such as http://127.0.0.1:7420" } },
   options: {
     "token-file": {

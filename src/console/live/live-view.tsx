@@ -152,7 +152,7 @@ function FirstSteps(): JSX.Element {
           <code>POST /v1/sessions</code>
         </dt>
         <dd>
-          opens a session for an agent, with the token of a caller: see <code>docs/sessions.md</code>
+          opens a session for an agent, with the token of a caller: see <code>docs/http-api.md</code>
         </dd>
       </dl>
     </section>

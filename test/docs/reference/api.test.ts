@@ -55,7 +55,13 @@ const rows = Array.from(
 );
 
 /** Everything where a name of Sandgate is defined for its users. */
-const defined = ["docs/sandgate-yaml.md", "docs/errors.md", "docs/sessions.md", "CONTRIBUTING.md"]
+const defined = [
+  "docs/sandgate-yaml.md",
+  "docs/errors.md",
+  "docs/sessions.md",
+  "docs/confirmations.md",
+  "CONTRIBUTING.md",
+]
   .map((page) => readFileSync(page, "utf8"))
   .concat(...pages.values())
   .join("\n");

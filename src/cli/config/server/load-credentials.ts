@@ -28,7 +28,7 @@ export const CREDENTIAL = mapOf(
     ),
     roles: described(
       typed<readonly Role[]>({ ...list(oneOf(ROLES)), minItems: 1, uniqueItems: true }),
-      "What the principal may do: see docs/sessions.md#over-http.",
+      "What the principal may do: see docs/http-api.md#credentials.",
     ),
     approves: described(
       typed<readonly string[]>({ ...TEXTS, minItems: 1 }),
