@@ -4,6 +4,7 @@ import { circles } from "./architecture/circles.ts";
 import { files, imports, loadedWith, sourceOf, startFiles } from "./architecture/import-graph.ts";
 import {
   enteredByHostCall,
+  enteredByHttpTurn,
   exportedNames,
   longestChain,
   type Measure,
@@ -132,6 +133,18 @@ test("The measures of the house do not grow", async () => {
     { name: "files under 40 lines with one importer", value: smallFilesOfOne().length, most: 2, goal: 0 },
     { name: "files in the longest import chain", value: longestChain().length, most: 40, goal: 35 },
     { name: "files that a host call enters", value: (await enteredByHostCall()).length, most: 31, goal: 25 },
+    {
+      name: "files that a turn over HTTP enters",
+      value: (await enteredByHttpTurn("read")).length,
+      most: 100,
+      goal: 60,
+    },
+    {
+      name: "… with a confirmation",
+      value: (await enteredByHttpTurn("confirm")).length,
+      most: 121,
+      goal: 80,
+    },
     {
       name: "test files that import an inside of a module",
       value: testsOfInsides().length,

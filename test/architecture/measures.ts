@@ -63,9 +63,18 @@ export function longestChain(): readonly string[] {
 }
 
 /** The files that a call of a host function enters. */
-export async function enteredByHostCall(): Promise<readonly string[]> {
-  const program = join(import.meta.dirname, "host-call.ts");
-  const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", program]);
+export function enteredByHostCall(): Promise<readonly string[]> {
+  return enteredBy("host-call.ts");
+}
+
+/** The files that a turn over HTTP enters, with a read call or one that a person confirms. */
+export function enteredByHttpTurn(kind: "read" | "confirm"): Promise<readonly string[]> {
+  return enteredBy("http-turn.ts", kind);
+}
+
+async function enteredBy(program: string, ...args: readonly string[]): Promise<readonly string[]> {
+  const path = join(import.meta.dirname, program);
+  const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", path, ...args]);
   return JSON.parse(stdout);
 }
 
