@@ -126,8 +126,8 @@ export async function init(
     files.set(name, await readFile(new URL(source, PACKAGE_FOLDER), "utf8"));
   const commands =
     policy === undefined
-      ? "sandgate policy test && sandgate dispatch message.json --config sandgate.yaml"
-      : "sandgate policy test --config sandgate.yaml && sandgate policy attack --config sandgate.yaml";
+      ? "sandgate policy test && sandgate dispatch message.json"
+      : "sandgate policy test && sandgate policy attack";
   const next = directory === "." ? commands : `cd ${directory} && ${commands}`;
   return writeNewFiles(directory, files, next, terminal);
 }

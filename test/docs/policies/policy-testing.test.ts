@@ -121,7 +121,7 @@ policy: policy.yaml
       stderr: "",
     });
     const [, call = "", output = ""] =
-      /policy explain --config sandgate.yaml --call '(.+)'\n```\n\n```text\n([\s\S]*?)```/.exec(text) ?? [];
+      /policy explain --call '(.+)'\n```\n\n```text\n([\s\S]*?)```/.exec(text) ?? [];
     const explained = await sandgate(["policy", "explain", "--config", config, "--call", call]);
     expect(explained.stdout).toBe(output);
   });

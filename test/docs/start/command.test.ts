@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { COMMANDS } from "../../../src/cli/run.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
 import { blocksOf } from "../snippets.ts";
@@ -15,19 +14,16 @@ describe("docs/command.md", () => {
   });
 
   test("leads from an empty folder to dispatched calls, and back to messages", async () => {
-    const folder = await createFolder({});
+    const before = process.cwd();
+    onTestFinished(() => process.chdir(before));
     const [first = "", dispatching = ""] = blocksOf("docs/command.md", "sh");
-    const project = join(folder, "demo");
-    const run = (line: string): ReturnType<typeof sandgate> => {
+    process.chdir(await createFolder({}));
+    const run = async (line: string): ReturnType<typeof sandgate> => {
       const [words = "", file] = line.split(" < ");
-      const argv = words
-        .split(" ")
-        .slice(1)
-        .map((word) => {
-          if (word === "demo") return project;
-          return /\.(?:yaml|json)$/.test(word) ? join(project, word) : word;
-        });
-      return sandgate(argv, file === undefined ? {} : { stdin: readFileSync(join(project, file)) });
+      const stdin = file === undefined ? {} : { stdin: readFileSync(file) };
+      const outcome = await sandgate(words.split(" ").slice(1), stdin);
+      if (line === "sandgate init demo") process.chdir("demo");
+      return outcome;
     };
     const lines = `${first}${dispatching}`.split("\n").filter((line) => line.startsWith("sandgate "));
     expect(lines).toHaveLength(6);
