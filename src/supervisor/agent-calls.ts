@@ -1,12 +1,13 @@
 import { adopt, isThenable } from "../base/promises.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
-import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../engine/call/journal.ts";
+import type { CallJournal } from "../engine/call/journal.ts";
 import { receiveCall, type ToolCall } from "../engine/call.ts";
 import type { ToolDispatchEngine } from "../engine/engine.ts";
 import { refuseCall } from "../engine/pipeline.ts";
 import { denial, Refusal } from "../engine/refusal.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import { Recorder, type RecordSink } from "../engine/steps/record.ts";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { CapabilityKernel } from "../policy/capability-kernel.ts";
@@ -14,47 +15,25 @@ import type { PolicyDecision, PolicyRequest, RuntimePolicy } from "../policy/pol
 import { checkDeclaredAccess } from "./access/declared-access.ts";
 import { type Answer, type Slug, slugOf, slugOfFailure, type WireCall } from "./wire/messages.ts";
 
-/**
- * The journal of one supervised call and of those that its tool makes: a denial has the slug that the agent reads, and that of
- * its own call the arguments as it wrote them.
- */
-class SupervisedCallJournal implements CallJournal {
-  readonly #journal: CallJournal;
-  readonly #args: JsonValue;
-  readonly #slug: Slug | undefined;
-
-  /** @param slug Default: that of the code. */
-  constructor(journal: CallJournal, args: JsonValue, slug: Slug | undefined) {
-    this.#journal = journal;
-    this.#args = args;
-    this.#slug = slug;
-  }
-
-  get awaitsEvery(): boolean {
-    return this.#journal.awaitsEvery === true;
-  }
-
-  get problem(): string | undefined {
-    return this.#journal.problem;
-  }
-
-  begin(record: DispatchedRecord): undefined | Promise<void> {
-    return this.#journal.begin(record);
-  }
-
-  end(record: EndedRecord): unknown {
-    return this.#journal.end(record);
-  }
-
-  deny(record: DeniedRecord): unknown {
-    const { code, parent } = record;
-    if (parent !== undefined) {
-      return this.#journal.deny({ ...record, slug: slugOf(code) });
-    }
-    const { canonical = new CanonicalJson(this.#args) } = record;
-    return this.#journal.deny({ ...record, canonical, slug: this.#slug ?? slugOf(code) });
-  }
+/** A supervised call, for its records and those of the calls that its tool makes. */
+interface SupervisedCall {
+  readonly journal: CallJournal;
+  /** As the agent wrote them. */
+  readonly args: JsonValue;
+  /** Default: that of the code. */
+  readonly slug: Slug | undefined;
 }
+
+/** Writes a denial with the slug that the agent reads, and that of its own call with the arguments. */
+const chain: RecordSink<SupervisedCall> = {
+  begin: ({ journal }, record) => journal.begin(record),
+  end: ({ journal }, record) => journal.end(record),
+  deny({ journal, args, slug }, record) {
+    const { code, parent, canonical = new CanonicalJson(args) } = record;
+    if (parent !== undefined) return journal.deny({ ...record, slug: slugOf(code) });
+    return journal.deny({ ...record, canonical, slug: slug ?? slugOf(code) });
+  },
+};
 
 /** The policy of one call and of those that its tool makes. Each is counted unless it is denied. */
 class CountedPolicy implements RuntimePolicy {
@@ -155,7 +134,7 @@ export class AgentCalls {
       ...context,
       // A call that finds no tool reads the names of those that it may call.
       registry: registry.has(name) ? registry : this.#visible,
-      journal: journal && new SupervisedCallJournal(journal, args, slug),
+      journal: journal && new Recorder([chain], { journal, args, slug }, journal.awaitsEvery === true),
       policy: new CountedPolicy(kernel, agent, policy),
     } as DispatchContext;
   }

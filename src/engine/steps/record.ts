@@ -1,7 +1,14 @@
 import { toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers.ts";
-import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
+import type {
+  CallJournal,
+  CallRecord,
+  DecidedRecord,
+  DeniedRecord,
+  DispatchedRecord,
+  EndedRecord,
+} from "../call/journal.ts";
 import { callDigest } from "../call.ts";
 import { notRecordedText } from "../errors.ts";
 import { cancelled, Refusal } from "../refusal.ts";
@@ -107,4 +114,72 @@ export function decidedRecord(call: CallState): DecidedRecord {
     ...(answer !== undefined && { answer }),
     ...(grant !== undefined && { grant }),
   };
+}
+
+/** One thing that is done with the records of calls. `Of` is what is known of them besides. */
+export interface RecordSink<Of> {
+  /** Whether it begins before those above it are durable. Default: it waits for them. */
+  readonly isAlongside?: true;
+  /**
+   * Called before a call runs. Returns a promise only if there is something to wait for.
+   *
+   * @throws if the call must not run, also as a rejection: the sinks below it are not called.
+   */
+  begin?(of: Of, record: DispatchedRecord): undefined | Promise<void>;
+  /** Called with the end of a call that began. If it throws, the sinks below it are not called. */
+  end?(of: Of, record: EndedRecord): unknown;
+  /** Called with a call that does not run, also after `begin` has failed. */
+  deny?(of: Of, record: DeniedRecord): unknown;
+}
+
+/** Does several things with each record of a call, one after the other. Only what the last of them returns of ends is returned. */
+export class Recorder<Of> implements CallJournal {
+  readonly #sinks: readonly RecordSink<Of>[];
+  readonly #of: Of;
+  /** Whether the engine waits for the records of every class. */
+  readonly awaitsEvery: boolean;
+
+  constructor(sinks: readonly RecordSink<Of>[], of: Of, awaitsEvery: boolean) {
+    this.#sinks = sinks;
+    this.#of = of;
+    this.awaitsEvery = awaitsEvery;
+  }
+
+  begin(record: DispatchedRecord): undefined | Promise<void> {
+    return this.#beginFrom(0, record);
+  }
+
+  #beginFrom(first: number, record: DispatchedRecord): undefined | Promise<void> {
+    let durable: Promise<void> | undefined;
+    for (let index = first; index < this.#sinks.length; index++) {
+      const sink = this.#sinks[index] as RecordSink<Of>;
+      if (durable !== undefined && sink.isAlongside !== true)
+        return durable.then(() => this.#beginFrom(index, record));
+      try {
+        const written = sink.begin?.(this.#of, record);
+        if (written !== undefined) durable = durable === undefined ? written : both(durable, written);
+      } catch (error) {
+        // The call is refused already. An unhandled rejection would end the process.
+        durable?.catch(() => {});
+        throw error;
+      }
+    }
+    return durable;
+  }
+
+  end(record: EndedRecord): unknown {
+    let written: unknown;
+    for (const sink of this.#sinks) written = sink.end?.(this.#of, record);
+    return written;
+  }
+
+  deny(record: DeniedRecord): unknown {
+    let written: unknown;
+    for (const sink of this.#sinks) written = sink.deny?.(this.#of, record);
+    return written;
+  }
+}
+
+async function both(one: Promise<void>, other: Promise<void>): Promise<void> {
+  await Promise.all([one, other]);
 }

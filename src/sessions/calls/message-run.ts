@@ -7,9 +7,7 @@ import type {
   QuestionRequest,
 } from "../../engine/call/confirmation.ts";
 import type { ChangeStaging, DispatchContext } from "../../engine/call/context.ts";
-import type { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { CallJournal } from "../../engine/call/journal.ts";
 import type { ReceivedCall } from "../../engine/call.ts";
 import type { Refusal } from "../../engine/refusal.ts";
 import { continueTrace } from "../../engine/reporting/reporter.ts";
@@ -19,7 +17,7 @@ import type { PolicyRequest } from "../../policy/policy.ts";
 import type { CallKey, ConfirmationRecord } from "../confirmations/confirmation.ts";
 import type { Confirmer } from "../confirmations/confirmation-broker.ts";
 import type { CallGates } from "../durable-runtime.ts";
-import { LedgerJournal, MessageLedger } from "../ledger/message-ledger.ts";
+import { MessageLedger } from "../ledger/message-ledger.ts";
 import { stagesChanges } from "../levels.ts";
 import type { Quotas } from "../quotas.ts";
 import { type CallIdentity, identityOf } from "../store/call-identity.ts";
@@ -35,16 +33,7 @@ import type {
 } from "./core.ts";
 import { parentName } from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
-import {
-  AgentJournal,
-  agentEvents,
-  GatedJournal,
-  gatedEvents,
-  LeavingEvents,
-  LeavingJournal,
-  RecordedCalls,
-  SourcesJournal,
-} from "./message-journals.ts";
+import { MessageEvents, type RecordedMessage, recorderOf } from "./message-recorder.ts";
 import { MessageSuspensions } from "./message-suspensions.ts";
 import { modesOf, SessionPolicy } from "./session-policy.ts";
 import { askQuestion } from "./tool-question.ts";
@@ -93,7 +82,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     this.#left = calls.length;
     this.refusal = session.admitMessage();
     const { policy, ledger, principal, origin, store } = session;
-    const { suspensions, tracer } = session.settings.context;
+    const { suspensions, tracer, journal, events } = session.settings.context;
     // Without a store, no process would continue the call.
     if (suspensions !== undefined && store !== undefined) {
       this.#suspensions = new MessageSuspensions(
@@ -115,47 +104,29 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
         isShared: entered.session.durable !== undefined,
       });
     }
+    const recorded: RecordedMessage = {
+      message: this,
+      registry: session.registry,
+      store,
+      gates,
+      ledger: this.#ledger,
+      journal,
+      provenance: journal?.recordsSources === true ? session.provenance : undefined,
+      agentOf: origin && parentName(origin),
+    };
+    // Without these, an event is never another one, and none is left out.
+    const passesAll = store === undefined && gates === undefined && origin === undefined;
     this.context = messageContext(turn, id, {
       policy: new SessionPolicy(this),
       confirm: (request, signal) => this.#confirm(request, signal),
       ask: (request, signal) => this.#ask(request, signal),
       stageChanges: (callId) => this.#stagingOf(callId),
-      journal: this.#journal(),
-      events: this.#events(),
+      journal: recorderOf(recorded),
+      events: events === undefined || passesAll ? events : new MessageEvents(events, recorded),
       tracer: tracer && trace ? continueTrace(tracer, trace) : tracer,
       suspensions: this.#suspensions,
       ...(gates !== undefined && { gates }),
     });
-  }
-
-  #journal(): CallJournal | undefined {
-    const { session } = this;
-    const { store, settings, origin } = session;
-    const { journal: given } = settings.context;
-    const { provenance } = session;
-    const own =
-      given?.recordsSources === true && provenance !== undefined
-        ? new SourcesJournal(given, provenance)
-        : given;
-    const journal =
-      own === undefined || origin === undefined ? own : new AgentJournal(own, parentName(origin));
-    const gates = this.#gates;
-    const stored =
-      gates !== undefined
-        ? new GatedJournal(gates, session.registry, journal)
-        : store === undefined
-          ? journal
-          : new RecordedCalls(this, store, journal && new LeavingJournal(journal, this));
-    return this.#ledger === undefined ? stored : new LedgerJournal(this.#ledger, stored);
-  }
-
-  #events(): EventStream | undefined {
-    const { settings, origin } = this.session;
-    const { events } = settings.context;
-    if (events !== undefined && this.#gates !== undefined) return gatedEvents(events, this.#gates);
-    const own =
-      events === undefined || origin === undefined ? events : agentEvents(events, parentName(origin));
-    return own === undefined || this.session.store === undefined ? own : new LeavingEvents(own, this);
   }
 
   /** Runs the only call of the message. */

@@ -1,4 +1,4 @@
-import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
+import type { DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
 import type { ErrorCode } from "../../engine/errors.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallLedger, LedgerQuery, LedgerTally } from "../../policy/call-history.ts";
@@ -21,12 +21,21 @@ export interface LedgerPlace {
 
 const UNKNOWN: LedgerTally = Object.freeze({ count: 0, sum: 0n, isComplete: false });
 
+/** With the effect `none`, these mean that the call never ran. */
+const NEVER_RAN: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
+  "cancelled",
+  "limit_unenforceable",
+  "sandbox_unavailable",
+]);
+
 /** Enters the calls of one message, and those that their tools make, when the policy is consulted about them. */
 export class MessageLedger {
   readonly #place: LedgerPlace;
   readonly #ledgers: Ledgers;
   /** Those that are under way, by their ids, which differ: see `messageCalls`. */
   readonly #calls = new Map<string, LedgerEntry>();
+  /** Those of them that run and whose tools change nothing. */
+  readonly #reading = new Set<string>();
 
   constructor(place: LedgerPlace) {
     this.#place = place;
@@ -55,21 +64,26 @@ export class MessageLedger {
     return this.#viewFor(this.#calls.get(callId));
   }
 
-  /**
-   * Stores a call that is about to run.
-   *
-   * @param isApproved Whether a person confirmed it.
-   * @returns a promise only if there is something to wait for.
-   */
-  store(callId: string, isApproved: boolean): Promise<void> | undefined {
+  /** Stores a call that is about to run. Returns a promise only if there is something to wait for. */
+  record({ callId, sideEffects, confirmation }: DispatchedRecord): Promise<void> | undefined {
+    if (changesNothing(sideEffects)) this.#reading.add(callId);
     const entry = this.#calls.get(callId);
     if (entry === undefined) return undefined;
-    entry.isApproved = isApproved;
+    entry.isApproved = confirmation !== undefined;
     return this.#ledgers.store(entry);
+  }
+
+  /** Enters the outcome of a call that began. */
+  recordEnd({ callId, code, success, effect }: EndedRecord): void {
+    // Of a call that only reads, the effect says nothing: it may have read before it failed.
+    const isReading = this.#reading.delete(callId);
+    if (effect === "none" && (!isReading || NEVER_RAN.has(code))) this.release(callId);
+    else this.end(callId, success);
   }
 
   /** Removes a call that did not take effect. */
   release(callId: string): void {
+    this.#reading.delete(callId);
     const entry = this.#take(callId);
     if (entry !== undefined) this.#ledgers.release(entry);
   }
@@ -113,59 +127,5 @@ export class MessageLedger {
     if (scope === "turn") return turn.ledger;
     if (scope === "session") return session.ledger;
     return principal === undefined ? undefined : this.#ledgers.ofPrincipal(principal);
-  }
-}
-
-/** With the effect `none`, these mean that the call never ran. */
-const NEVER_RAN: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
-  "cancelled",
-  "limit_unenforceable",
-  "sandbox_unavailable",
-]);
-
-/** Enters the outcome of each call in the ledger of its message. Every call that the policy was asked about gets here. */
-export class LedgerJournal implements CallJournal {
-  readonly #ledger: MessageLedger;
-  readonly #journal: CallJournal | undefined;
-  /** The calls under way of tools that change nothing. */
-  readonly #reading = new Set<string>();
-
-  constructor(ledger: MessageLedger, journal: CallJournal | undefined) {
-    this.#ledger = ledger;
-    this.#journal = journal;
-  }
-
-  get awaitsEvery(): boolean {
-    return this.#journal?.awaitsEvery === true;
-  }
-
-  begin(record: DispatchedRecord): undefined | Promise<void> {
-    if (changesNothing(record.sideEffects)) this.#reading.add(record.callId);
-    const stored = this.#ledger.store(record.callId, record.confirmation !== undefined);
-    try {
-      const recorded = this.#journal?.begin(record);
-      return stored === undefined || recorded === undefined
-        ? (stored ?? recorded)
-        : Promise.all([stored, recorded]).then(() => {});
-    } catch (error) {
-      // The call is refused already. An unhandled rejection would end the process.
-      stored?.catch(() => {});
-      throw error;
-    }
-  }
-
-  end(record: EndedRecord): unknown {
-    const { callId, code, success, effect } = record;
-    // Of a call that only reads, the effect says nothing: it may have read before it failed.
-    const isReading = this.#reading.delete(callId);
-    if (effect === "none" && (!isReading || NEVER_RAN.has(code))) this.#ledger.release(callId);
-    else this.#ledger.end(callId, success);
-    return this.#journal?.end(record);
-  }
-
-  deny(record: DeniedRecord): unknown {
-    this.#reading.delete(record.callId);
-    this.#ledger.release(record.callId);
-    return this.#journal?.deny(record);
   }
 }

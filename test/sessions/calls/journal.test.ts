@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import type { CallJournal, DecidedRecord } from "../../../src/engine/call/journal.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
+import type { CallIdentity } from "../../../src/sessions/store/call-identity.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import type { Claim } from "../../../src/sessions/store/store.ts";
 import { answerTo, call, testSessions, tool } from "../harness.ts";
 
 test.each([
@@ -39,4 +42,43 @@ test.each([
   await session.answer(confirmation.id, answerTo(confirmation, choice));
   await done;
   expect(answers).toEqual([{ by: "eve", decision: choice, afterMs: expect.any(Number) }]);
+});
+
+test("a call is in the journal only once its claim and its entry in the ledger are durable", async () => {
+  const order: string[] = [];
+  let failing: "claim" | "ledger" | undefined;
+  const later = async (what: typeof failing): Promise<void> => {
+    await new Promise(setImmediate);
+    order.push(`${what}`);
+    if (failing === what) throw new Error("the disk is full");
+  };
+  class SlowStore extends MemorySessionStore {
+    override claim(identity: CallIdentity): Claim {
+      const claimed = super.claim(identity);
+      return later("claim").then(() => claimed) as unknown as Claim;
+    }
+  }
+  const store = new SlowStore();
+  const put = store.ledger.putEntry.bind(store.ledger);
+  store.ledger.putEntry = (entry) => later("ledger").then(() => put(entry));
+  const journal: CallJournal = {
+    begin: ({ callId }) => void order.push(`begin ${callId}`),
+    end: ({ callId }) => order.push(`end ${callId}`),
+    deny: ({ callId }) => order.push(`deny ${callId}`),
+  };
+  const ran: string[] = [];
+  const pay = tool("pay", "read", (_, { callId }) => ran.push(callId));
+  const policy = Object.assign(new HostPolicy(), { usesHistory: true });
+  const { sessions } = await testSessions([pay], { journal, store, policy });
+  const turn = (await sessions.open()).turn();
+  await turn.dispatch(call("a", "pay"));
+  expect(order.slice(0, 4)).toEqual(["claim", "ledger", "begin a", "end a"]);
+  for (const each of ["claim", "ledger"] as const) {
+    order.length = 0;
+    failing = each;
+    expect(await turn.dispatch(call(each, "pay"))).toMatchObject({ error: { code: "sandbox_unavailable" } });
+    expect(order).toContain(`deny ${each}`);
+    expect(order).not.toContain(`begin ${each}`);
+  }
+  expect(ran).toEqual(["a"]);
 });
