@@ -57,7 +57,7 @@ const REST = named([
   "docs/policies/policy-guide",
   "examples/coding-agent",
   "executor/{hardened,frames/hostile-clients}",
-  "executor/load/waiting-calls",
+  "executor/once/waiting-calls",
   "journal/{edits,files-in-use}",
   "journal/diff/diff-policies",
   "journal/{history/list-calls,machines/verify-journals}",

@@ -4,21 +4,21 @@ import { setTimeout as delay } from "node:timers/promises";
 import { FairBudget } from "../base/fair-budget.ts";
 import { refuseUnknown } from "../base/unknown-names.ts";
 import { checkMembers, type DispatchContext, guardRedactions } from "../engine/call/context.ts";
+import { Authentication, type Credentials } from "../http/authentication.ts";
+import { BASE_PATH_FORM, isBasePath, refuseUnprotected } from "../http/listen-address.ts";
+import type { Guards, MoreRoutes } from "../http/more-routes.ts";
+import { bind, openServer } from "../http/open-server.ts";
+import type { RefusedRequest } from "../http/refused-request.ts";
+import { type CheckedTls, checkTls } from "../http/tls/server-tls.ts";
+import type { RefusedHandshake, TlsConnections } from "../http/tls/tls-connections.ts";
+import { openUnreadBudget } from "../http/unread-answers.ts";
 import type { Principal } from "../policy/principal.ts";
 import { FrameUpgrades } from "./frames/frame-upgrades.ts";
-import { Authentication, type Credentials } from "./http/authentication.ts";
-import { BASE_PATH_FORM, isBasePath, refuseUnprotected } from "./http/listen-address.ts";
-import type { Guards, MoreRoutes } from "./http/more-routes.ts";
-import { bind, openServer } from "./http/open-server.ts";
-import type { RefusedRequest } from "./http/refused-request.ts";
-import { Routes } from "./http/routes.ts";
-import { completeLimits, type ExecutorLimits, HELD_BODIES } from "./load/limits.ts";
-import { openUnreadBudget } from "./load/unread-answers.ts";
+import { completeLimits, type ExecutorLimits, HELD_BODIES } from "./limits.ts";
 import type { ExecutorContext } from "./once/call-runner.ts";
 import { Dispatcher } from "./once/dispatcher.ts";
 import { contextOf, EXECUTOR_NAMES, type ExecutorOptions, type ListeningOptions } from "./options.ts";
-import { type CheckedTls, checkTls } from "./tls/server-tls.ts";
-import type { RefusedHandshake, TlsConnections } from "./tls/tls-connections.ts";
+import { Routes } from "./routes.ts";
 
 /**
  * Milliseconds that idle connections stay open after the last response, since a request may be in transit.

@@ -1,10 +1,10 @@
 import type { OptionNames } from "../base/unknown-names.ts";
-import type { Credentials } from "./http/authentication.ts";
-import type { RefusedRequest } from "./http/refused-request.ts";
-import type { ExecutorLimits } from "./load/limits.ts";
+import type { Credentials } from "../http/authentication.ts";
+import type { RefusedRequest } from "../http/refused-request.ts";
+import type { ServerTls } from "../http/tls/server-tls.ts";
+import type { RefusedHandshake } from "../http/tls/tls-connections.ts";
+import type { ExecutorLimits } from "./limits.ts";
 import type { ExecutorContext } from "./once/call-runner.ts";
-import type { ServerTls } from "./tls/server-tls.ts";
-import type { RefusedHandshake } from "./tls/tls-connections.ts";
 
 /**
  * The options of `startExecutor`. The executor does not close the sandboxes: close them after it.

@@ -1,7 +1,7 @@
 import { EventStream } from "../engine/call/events.ts";
 import { checkResultBudget } from "../engine/result-budget.ts";
 import { Executor } from "../executor/executor.ts";
-import { completeLimits } from "../executor/load/limits.ts";
+import { completeLimits } from "../executor/limits.ts";
 import { contextOf } from "../executor/options.ts";
 import type { McpServer } from "../mcp/server/mcp-server.ts";
 import type { McpServerOptions } from "../mcp/server/options.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { EventStream } from "../engine/call/events.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import { UnreadAnswers } from "../executor/load/unread-answers.ts";
+import { UnreadAnswers } from "../http/unread-answers.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import type { SessionCore } from "../sessions/calls/core.ts";

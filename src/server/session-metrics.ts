@@ -1,5 +1,5 @@
 import type { EventStream } from "../engine/call/events.ts";
-import { CallMetrics } from "../executor/metrics/call-metrics.ts";
+import { CallMetrics } from "../executor/call-metrics.ts";
 import {
   CALL_SECONDS,
   Histogram,
@@ -7,7 +7,7 @@ import {
   LabelValues,
   type Metric,
   single,
-} from "../executor/metrics/prometheus-text.ts";
+} from "../http/prometheus-text.ts";
 import type { ConfirmationEvent } from "../sessions/confirmations/confirmation-broker.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Admin } from "./admin.ts";

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FairBudget } from "../base/fair-budget.ts";
 import { MAX_DELAY_MS, race } from "../base/timers.ts";
-import { authenticate, noteSender, type Sender } from "../executor/http/authentication.ts";
-import type { ExecutorRoute, Guards, MoreRoutes } from "../executor/http/more-routes.ts";
-import { limitUnread, respondJson } from "../executor/http/respond.ts";
-import { type ExecutorLimits, HELD_BODIES } from "../executor/load/limits.ts";
-import type { Metric } from "../executor/metrics/prometheus-text.ts";
+import { type ExecutorLimits, HELD_BODIES } from "../executor/limits.ts";
+import { authenticate, noteSender, type Sender } from "../http/authentication.ts";
+import type { ExecutorRoute, Guards, MoreRoutes } from "../http/more-routes.ts";
+import type { Metric } from "../http/prometheus-text.ts";
+import { limitUnread, respondJson } from "../http/respond.ts";
 import type { McpServer } from "../mcp/server/mcp-server.ts";
 import { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
 import { DISPATCH_PATH, JSON_MEDIA_TYPE } from "../remote-protocol/http.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Client } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { ListenError } from "../../src/executor/http/listen-address.ts";
+import { ListenError } from "../../src/http/listen-address.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
 import {

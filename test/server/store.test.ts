@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { parse } from "yaml";
-import type { RefusedRequest } from "../../src/executor/http/refused-request.ts";
+import type { RefusedRequest } from "../../src/http/refused-request.ts";
 import type { Server } from "../../src/server/server.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import { makeTemporaryDirectory } from "../../base/temporary-directory.ts";
-import { isLocal, parseListenAddress } from "../../executor/http/listen-address.ts";
+import { isLocal, parseListenAddress } from "../../http/listen-address.ts";
 import { shown } from "../../rendering/shown.ts";
 import { CONFIG, withConfig } from "../command.ts";
 import { UsageError } from "../errors.ts";

@@ -1,13 +1,13 @@
+import type { Sender } from "../../http/authentication.ts";
+import type { RouteRefusal } from "../../http/more-routes.ts";
+import { problemOf } from "../../http/refused-request.ts";
+import { decodeBody } from "../../http/request.ts";
 import { BodyError, readDispatchRequest } from "../../remote-protocol/bodies.ts";
 import { type CallFrame, FRAME, readCallFrame } from "../../remote-protocol/frames/frame.ts";
 import type { OutgoingFrame } from "../../remote-protocol/frames/outbox.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import { CLOCK_SKEW_S } from "../../remote-protocol/signatures/verifier.ts";
-import type { Sender } from "../http/authentication.ts";
-import type { RouteRefusal } from "../http/more-routes.ts";
-import { problemOf } from "../http/refused-request.ts";
-import { decodeBody } from "../http/request.ts";
 import type { CallEvent, CallWaiter } from "../once/dispatched-call.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 

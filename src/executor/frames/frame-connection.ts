@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
 import type { FairBudget } from "../../base/fair-budget.ts";
+import type { Sender } from "../../http/authentication.ts";
+import { UnreadAnswers } from "../../http/unread-answers.ts";
 import {
   CALL_HEAD_BYTES,
   FRAME,
@@ -15,9 +17,7 @@ import {
 import { Outbox, type OutgoingFrame } from "../../remote-protocol/frames/outbox.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
-import type { Sender } from "../http/authentication.ts";
-import { overloaded } from "../load/admission.ts";
-import { UnreadAnswers } from "../load/unread-answers.ts";
+import { overloaded } from "../once/admission.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import { FrameCall, type FrameCallHost, problemFrame, sized } from "./frame-call.ts";
 

@@ -1,19 +1,19 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { FairBudget } from "../../base/fair-budget.ts";
+import { type Authentication, authenticate, type Sender } from "../../http/authentication.ts";
+import { stripBasePath } from "../../http/listen-address.ts";
+import type { Guards, MoreRoutes } from "../../http/more-routes.ts";
+import { problemOf, type RefusedRequest, refusedRequest } from "../../http/refused-request.ts";
+import { refuseRepeated } from "../../http/request.ts";
+import { clientCertificateOf } from "../../http/tls/client-certificate.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../remote-protocol/frames/frame.ts";
 import { FrameSeals, SealExchange } from "../../remote-protocol/frames/seal.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
-import { type Authentication, authenticate, type Sender } from "../http/authentication.ts";
-import { stripBasePath } from "../http/listen-address.ts";
-import type { Guards, MoreRoutes } from "../http/more-routes.ts";
-import { problemOf, type RefusedRequest, refusedRequest } from "../http/refused-request.ts";
-import { refuseRepeated } from "../http/request.ts";
-import { draining, overloaded } from "../load/admission.ts";
-import type { ExecutorLimits } from "../load/limits.ts";
+import type { ExecutorLimits } from "../limits.ts";
+import { draining, overloaded } from "../once/admission.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
-import { clientCertificateOf } from "../tls/client-certificate.ts";
 import { FrameConnection } from "./frame-connection.ts";
 
 /** The most framed connections in all, and how many each caller may always have, even if the total is exhausted. */

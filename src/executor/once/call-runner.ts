@@ -7,7 +7,7 @@ import { abortedByHookText, CANCELLED_TEXT } from "../../engine/errors.ts";
 import { continueTrace } from "../../engine/reporting/reporter.ts";
 import { shorten } from "../../engine/result-budget.ts";
 import { type DispatchRequest, MAX_MODEL_TEXT } from "../../remote-protocol/shapes.ts";
-import type { ExecutorMetrics } from "../load/metrics.ts";
+import type { ExecutorMetrics } from "../metrics.ts";
 import type { DispatchedCall } from "./dispatched-call.ts";
 
 /** The parts of an executor's dispatch context: its own tools, policy, sandboxes and hooks. */

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { canonicalText } from "../../json/canonical.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
-import type { CallWindowBounds } from "../load/limits.ts";
+import type { CallWindowBounds } from "../limits.ts";
 
 /** A call that has ended. */
 interface EndedCall<Self> {

@@ -1,11 +1,11 @@
 import { DeadlineTimer } from "../../base/timers.ts";
+import type { Metric } from "../../http/prometheus-text.ts";
 import { newProcessId } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
-import { Admission, draining, overloaded } from "../load/admission.ts";
-import type { ExecutorLimits } from "../load/limits.ts";
-import { ExecutorMetrics } from "../load/metrics.ts";
-import type { Metric } from "../metrics/prometheus-text.ts";
+import type { ExecutorLimits } from "../limits.ts";
+import { ExecutorMetrics } from "../metrics.ts";
+import { Admission, draining, overloaded } from "./admission.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { CallWindow, identityOf, type RequestIdentity } from "./call-window.ts";
 import { type CallOrigin, type CallWaiter, DispatchedCall } from "./dispatched-call.ts";

@@ -1,4 +1,4 @@
-import { callerOf, certifiedCallerOf, type Sender } from "../../executor/http/authentication.ts";
+import { callerOf, certifiedCallerOf, type Sender } from "../../http/authentication.ts";
 import { compileNamePattern, type NamePattern } from "../../policy/match/name-pattern.ts";
 import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import type { Role } from "../../shapes/operation.ts";

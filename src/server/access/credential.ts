@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { TOKEN_ID_PREFIX } from "../../access-tokens/token-principal.ts";
 import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
-import type { Credentials } from "../../executor/http/authentication.ts";
-import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../executor/tls/client-certificate.ts";
+import type { Credentials } from "../../http/authentication.ts";
+import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../http/tls/client-certificate.ts";
 import { ROLES, type Role } from "../../shapes/operation.ts";
 
 const NAMES: OptionNames<Credential> = {

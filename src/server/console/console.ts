@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { LruMap } from "../../base/lru-map.ts";
 import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import type { EventStream } from "../../engine/call/events.ts";
-import type { Sender } from "../../executor/http/authentication.ts";
+import type { Sender } from "../../http/authentication.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import { Redaction } from "../../redaction/redaction.ts";
 import type { ConsoleServer } from "../../shapes/server.ts";

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { Sender } from "../../executor/http/authentication.ts";
+import type { Sender } from "../../http/authentication.ts";
 import { CONFIRMATIONS } from "../../shapes/confirmations.ts";
 import { SERVER } from "../../shapes/server.ts";
 import { unauthenticated } from "../http/refusals.ts";

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Handler, Hono } from "hono";
 import type { FairBudget } from "../../base/fair-budget.ts";
-import type { Sender } from "../../executor/http/authentication.ts";
-import type { Guards } from "../../executor/http/more-routes.ts";
-import { bodyLength, decodeBody, readBody } from "../../executor/http/request.ts";
+import type { Sender } from "../../http/authentication.ts";
+import type { Guards } from "../../http/more-routes.ts";
+import { bodyLength, decodeBody, readBody } from "../../http/request.ts";
 import { parseJson } from "../../json/parse.ts";
 import { problemIn, type Shape } from "../../json/shape.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";

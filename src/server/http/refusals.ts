@@ -1,4 +1,4 @@
-import { RouteRefusal } from "../../executor/http/more-routes.ts";
+import { RouteRefusal } from "../../http/more-routes.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { RouteAccess } from "../../shapes/operation.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import { limitUnread } from "../../executor/http/respond.ts";
-import type { UnreadAnswers } from "../../executor/load/unread-answers.ts";
+import { limitUnread } from "../../http/respond.ts";
+import type { UnreadAnswers } from "../../http/unread-answers.ts";
 import type { UnreadBytes } from "../events/event-stream.ts";
 import { overloaded } from "./refusals.ts";
 

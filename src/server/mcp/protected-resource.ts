@@ -3,7 +3,7 @@ import {
   type AccessTokenProblem,
   checkAccessTokenOptions,
 } from "../../access-tokens/options.ts";
-import { RouteRefusal } from "../../executor/http/more-routes.ts";
+import { RouteRefusal } from "../../http/more-routes.ts";
 
 /** The path of the MCP server. */
 export const MCP_PATH = "/mcp";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { AccessTokens } from "../../access-tokens/access-tokens.ts";
 import { AccessTokenError, type AccessTokenOptions } from "../../access-tokens/options.ts";
-import type { Sender } from "../../executor/http/authentication.ts";
+import type { Sender } from "../../http/authentication.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { unavailable } from "../http/refusals.ts";
 import { ProtectedResource } from "./protected-resource.ts";

@@ -1,6 +1,6 @@
 import { readTraceHeaders, type TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolCall } from "../../engine/call.ts";
-import type { RouteRefusal } from "../../executor/http/more-routes.ts";
+import type { RouteRefusal } from "../../http/more-routes.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { ProtocolError } from "../../protocols/parsing/shape.ts";

@@ -5,7 +5,7 @@ import { FairBudget } from "../../../src/base/fair-budget.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import { FrameConnection } from "../../../src/executor/frames/frame-connection.ts";
-import { completeLimits } from "../../../src/executor/load/limits.ts";
+import { completeLimits } from "../../../src/executor/limits.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
 import { FRAME } from "../../../src/remote-protocol/frames/frame.ts";

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { Executor } from "../../../src/executor/executor.ts";
-import type { MoreRoutes } from "../../../src/executor/http/more-routes.ts";
+import type { MoreRoutes } from "../../../src/http/more-routes.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { CountingTool, dispatchBody, until } from "../harness.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
-import { completeLimits, type ExecutorLimits } from "../../../src/executor/load/limits.ts";
-import { writeMetrics } from "../../../src/executor/metrics/prometheus-text.ts";
+import { completeLimits, type ExecutorLimits } from "../../../src/executor/limits.ts";
 import type { CallWaiter } from "../../../src/executor/once/dispatched-call.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
+import { writeMetrics } from "../../../src/http/prometheus-text.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
 import type { DispatchRequest } from "../../../src/remote-protocol/shapes.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/contract/outcome.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callerOf } from "../../../src/executor/http/authentication.ts";
+import { callerOf } from "../../../src/http/authentication.ts";
 import { Client } from "../../../src/server/access/client.ts";
 import { Reads } from "../../../src/server/routes/journal.ts";
 

@@ -3,8 +3,8 @@ import { type ClientRequest, createServer, request, type ServerResponse } from "
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { FairBudget } from "../../../src/base/fair-budget.ts";
-import type { RouteRefusal } from "../../../src/executor/http/more-routes.ts";
-import { UnreadAnswers } from "../../../src/executor/load/unread-answers.ts";
+import type { RouteRefusal } from "../../../src/http/more-routes.ts";
+import { UnreadAnswers } from "../../../src/http/unread-answers.ts";
 import { sendPushed, sendResponse } from "../../../src/server/http/send-response.ts";
 
 /** More than the kernel takes of a response that is not read. */

@@ -2,7 +2,7 @@ import { formatDuration } from "../../../base/units.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigPath } from "../../../config/source.ts";
 import { DEFAULT_TIMEOUTS } from "../../../engine/bounds.ts";
-import { EXECUTOR_DEFAULT_LIMITS } from "../../../executor/load/limits.ts";
+import { EXECUTOR_DEFAULT_LIMITS } from "../../../executor/limits.ts";
 import { equalJson, isJsonObject, type JsonValue } from "../../../json/value.ts";
 import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
 import { usedBy } from "../../../policy/rule/rule.ts";

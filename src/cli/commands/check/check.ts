@@ -2,7 +2,7 @@ import { TOKEN_ID_PREFIX } from "../../../access-tokens/token-principal.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../../config/source.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
-import { DEFAULT_TOKEN_NAME, LOCAL_ID } from "../../../executor/http/authentication.ts";
+import { DEFAULT_TOKEN_NAME, LOCAL_ID } from "../../../http/authentication.ts";
 import { escapePointer } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { LocatedPolicy } from "../../../policy/file/checked-rule.ts";

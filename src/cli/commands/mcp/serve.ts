@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { ConfigError } from "../../../config/problem.ts";
 import { EventStream } from "../../../engine/call/events.ts";
-import { LOCAL_ID } from "../../../executor/http/authentication.ts";
+import { LOCAL_ID } from "../../../http/authentication.ts";
 import { LoggedWarnings, logCalls, mcpEntry } from "../../../log/call-log.ts";
 import { openMcpServer } from "../../../mcp/server/mcp-server.ts";
 import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";

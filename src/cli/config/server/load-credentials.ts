@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { described, mapOf, PATH, TEXT, TEXTS } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
-import { MIN_TOKEN_LENGTH } from "../../../executor/http/authentication.ts";
+import { MIN_TOKEN_LENGTH } from "../../../http/authentication.ts";
 import { list, oneOf, type TypeOf, typed } from "../../../json/shape.ts";
 import {
   type Credential,

@@ -3,14 +3,9 @@ import { enterWorkspace, guardFiles } from "../../../base/guarded-files.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { Flaw } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../../config/source.ts";
-import { MIN_TOKEN_LENGTH, type NamedCertificate } from "../../../executor/http/authentication.ts";
-import {
-  BASE_PATH_FORM,
-  isBasePath,
-  LISTEN_FORM,
-  parseListenAddress,
-} from "../../../executor/http/listen-address.ts";
 import type { ExecutorOptions } from "../../../executor/options.ts";
+import { MIN_TOKEN_LENGTH, type NamedCertificate } from "../../../http/authentication.ts";
+import { BASE_PATH_FORM, isBasePath, LISTEN_FORM, parseListenAddress } from "../../../http/listen-address.ts";
 import { type Credential, needsExecutor } from "../../../server/access/credential.ts";
 import type { ServedConsole } from "../../../server/console/console.ts";
 import { isOrigin, ORIGIN_FORM } from "../../../server/http/origins.ts";

@@ -1,8 +1,8 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { described, mapOf, PATH } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
-import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../../executor/tls/client-certificate.ts";
-import { checkTls, type ServerTls } from "../../../executor/tls/server-tls.ts";
+import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../../http/tls/client-certificate.ts";
+import { checkTls, type ServerTls } from "../../../http/tls/server-tls.ts";
 import { oneOf, type Shape, type TypeOf, typed } from "../../../json/shape.ts";
 import { readTextBeside } from "../token.ts";
 

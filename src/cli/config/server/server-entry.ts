@@ -21,7 +21,7 @@ import {
   TEXT,
   TEXTS,
 } from "../../../config/shape.ts";
-import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/load/limits.ts";
+import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/limits.ts";
 import { list, record, type Shape as Typed, type TypeOf, typed } from "../../../json/shape.ts";
 import { TOKEN } from "../token.ts";
 import { CREDENTIAL } from "./load-credentials.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
-import type { Sender } from "../../../../src/executor/http/authentication.ts";
+import type { Sender } from "../../../../src/http/authentication.ts";
 import { Logins } from "../../../../src/server/console/logins.ts";
 
 const ORIGIN = "http://127.0.0.1:7420";

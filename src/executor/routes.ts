@@ -1,7 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { FairBudget } from "../../base/fair-budget.ts";
-import type { Principal } from "../../policy/principal.ts";
+import type { FairBudget } from "../base/fair-budget.ts";
+import { type Authentication, authenticate, type Sender } from "../http/authentication.ts";
+import { stripBasePath } from "../http/listen-address.ts";
+import type { MoreRoutes, RouteRefusal } from "../http/more-routes.ts";
+import { ProcessMetrics } from "../http/process-metrics.ts";
+import { withoutOthers, writeMetrics } from "../http/prometheus-text.ts";
+import { problemOf, type RefusedRequest, refusedRequest } from "../http/refused-request.ts";
+import { HostCheck, refuseRepeated } from "../http/request.ts";
+import { limitReadingTime, limitUnread, respond, respondJson, respondProblem } from "../http/respond.ts";
+import type { TlsConnections } from "../http/tls/tls-connections.ts";
+import { UnreadAnswers } from "../http/unread-answers.ts";
+import type { Principal } from "../policy/principal.ts";
 import {
   DISPATCH_PATH,
   EXECUTOR_HEADER,
@@ -10,22 +20,12 @@ import {
   READY_PATH,
   TOOLS_PATH,
   writeProcessStamp,
-} from "../../remote-protocol/http.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
-import type { ExecutorLimits } from "../load/limits.ts";
-import { UnreadAnswers } from "../load/unread-answers.ts";
-import { ProcessMetrics } from "../metrics/process-metrics.ts";
-import { withoutOthers, writeMetrics } from "../metrics/prometheus-text.ts";
-import type { Dispatcher } from "../once/dispatcher.ts";
-import type { TlsConnections } from "../tls/tls-connections.ts";
-import { type Authentication, authenticate, type Sender } from "./authentication.ts";
+} from "../remote-protocol/http.ts";
+import { RemoteProblem } from "../remote-protocol/problems.ts";
+import type { DispatchRequest } from "../remote-protocol/shapes.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
-import { stripBasePath } from "./listen-address.ts";
-import type { MoreRoutes, RouteRefusal } from "./more-routes.ts";
-import { problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
-import { HostCheck, refuseRepeated } from "./request.ts";
-import { limitReadingTime, limitUnread, respond, respondJson, respondProblem } from "./respond.ts";
+import type { ExecutorLimits } from "./limits.ts";
+import type { Dispatcher } from "./once/dispatcher.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };

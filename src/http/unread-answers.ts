@@ -1,4 +1,4 @@
-import { FairBudget } from "../../base/fair-budget.ts";
+import { FairBudget } from "../base/fair-budget.ts";
 
 /** The most unread bytes of all clients, and how many each caller may always have, even if the total is exhausted. */
 const UNREAD = { all: 256 * 1_024 * 1_024, each: 16 * 1_024 * 1_024 };

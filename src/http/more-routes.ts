@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { FRAMES_PATH } from "../../remote-protocol/frames/frame.ts";
+import type { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
 import {
   type DISPATCH_PATH,
   JSON_MEDIA_TYPE,
   type METRICS_PATH,
   type TOOLS_PATH,
-} from "../../remote-protocol/http.ts";
-import type { Metric } from "../metrics/prometheus-text.ts";
+} from "../remote-protocol/http.ts";
 import type { Authentication, Sender } from "./authentication.ts";
+import type { Metric } from "./prometheus-text.ts";
 import type { HostCheck } from "./request.ts";
 
 /** A route of the executor that needs a credential, by its method and path. */

@@ -2,13 +2,13 @@ import { generateKeyPairSync } from "node:crypto";
 import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ToolRegistry } from "../../../src/engine/registry.ts";
-import type { Executor } from "../../../src/executor/executor.ts";
-import { isBasePath } from "../../../src/executor/http/listen-address.ts";
-import { HostPolicy } from "../../../src/policy/policy.ts";
-import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { callOn } from "../../sandboxes/remote/executor-client/setting.ts";
-import { CountingTool, startExecutor } from "../harness.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import type { Executor } from "../../src/executor/executor.ts";
+import { isBasePath } from "../../src/http/listen-address.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
+import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import { CountingTool, startExecutor } from "../executor/harness.ts";
+import { callOn } from "../sandboxes/remote/executor-client/setting.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
 

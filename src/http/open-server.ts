@@ -8,10 +8,7 @@ import {
 } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { guardFiles } from "../../base/guarded-files.ts";
-import type { ExecutorLimits } from "../load/limits.ts";
-import type { CheckedTls } from "../tls/server-tls.ts";
-import { type RefusedHandshake, TlsConnections } from "../tls/tls-connections.ts";
+import { guardFiles } from "../base/guarded-files.ts";
 import {
   isLocal,
   LISTEN_FORM,
@@ -21,6 +18,33 @@ import {
   writeAuthority,
 } from "./listen-address.ts";
 import { HostCheck, loopbackNames } from "./request.ts";
+import type { CheckedTls } from "./tls/server-tls.ts";
+import { type RefusedHandshake, TlsConnections } from "./tls/tls-connections.ts";
+
+/** Limits of an HTTP server. */
+export interface HttpLimits {
+  /** Maximum number of open connections. Default: 10,000. */
+  readonly connections: number;
+  /**
+   * Maximum number of open connections from one address, or from one network of 64 bits of IPv6. Default: 5,000, which is
+   * enough for one client, or a load balancer, to have all calls run and wait.
+   */
+  readonly connectionsPerAddress: number;
+  /** Maximum bytes of a request's body. Default: 4 MiB. */
+  readonly bodyBytes: number;
+  /**
+   * Milliseconds in which a request must arrive, and in which the client must read a complete response.
+   * Default: 30,000.
+   */
+  readonly requestMs: number;
+  /**
+   * Milliseconds for which an executor that is being closed still accepts calls, while its readiness probe fails, so that
+   * load balancers can find out. Default: 0.
+   */
+  readonly drainDelayMs: number;
+  /** Milliseconds after which running calls are cancelled when the executor is closed. Default: 10,000. */
+  readonly drainMs: number;
+}
 
 /** How a server is bound to an address. */
 interface Binding {
@@ -69,7 +93,7 @@ interface ServerListeners {
  * connections.
  */
 export function openServer(
-  limits: Pick<ExecutorLimits, "requestMs" | "connections" | "connectionsPerAddress">,
+  limits: Pick<HttpLimits, "requestMs" | "connections" | "connectionsPerAddress">,
   tls: CheckedTls | undefined,
   { onRequest, shouldUpgrade, onRefusedConnection, onRefusedHandshake }: ServerListeners,
 ): OpenServer {

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import type { Executor } from "../../../src/executor/executor.ts";
-import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
+import type { Executor } from "../../src/executor/executor.ts";
+import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import {
   CountingTool,
   dispatch,
@@ -11,7 +11,7 @@ import {
   problemOf,
   send,
   startExecutor,
-} from "../harness.ts";
+} from "../executor/harness.ts";
 
 const TOKEN = "correct-horse-battery-staple";
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Admission } from "../../../src/executor/load/admission.ts";
+import { Admission } from "../../../src/executor/once/admission.ts";
 
 /** Enters calls by session and name, and logs which are started and refused, in order. */
 function entering(admission: Admission): {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
+import { PACKAGE_FOLDER } from "../base/package-folder.ts";
 import { type Metric, single } from "./prometheus-text.ts";
 
 /** Milliseconds between two measurements of the event loop's lag. */

@@ -1,10 +1,10 @@
 import { hash, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { checkPrincipal, type Principal } from "../../policy/principal.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import { COVERED_WITH_BODY, type SignedMessage } from "../../remote-protocol/signatures/base.ts";
-import { SignatureVerifier } from "../../remote-protocol/signatures/verifier.ts";
-import { CERTIFICATE_NAME_FORM, clientCertificateOf, isCertificateName } from "../tls/client-certificate.ts";
+import { checkPrincipal, type Principal } from "../policy/principal.ts";
+import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { COVERED_WITH_BODY, type SignedMessage } from "../remote-protocol/signatures/base.ts";
+import { SignatureVerifier } from "../remote-protocol/signatures/verifier.ts";
+import { CERTIFICATE_NAME_FORM, clientCertificateOf, isCertificateName } from "./tls/client-certificate.ts";
 
 /** Who sent each request, once that is known, so that a refusal at any later step can say so. */
 const principals = new WeakMap<IncomingMessage, Principal>();

@@ -1,19 +1,77 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import type { FairBudget } from "../../base/fair-budget.ts";
-import { readTraceHeaders } from "../../base/trace-headers.ts";
-import { BodyError, readDispatchRequest } from "../../remote-protocol/bodies.ts";
-import { JSON_MEDIA_TYPE, REPLAYED_HEADER, STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
-import { matchesContentDigest } from "../../remote-protocol/signatures/base.ts";
-import { overloaded } from "../load/admission.ts";
-import type { ExecutorLimits } from "../load/limits.ts";
-import { UnreadAnswers } from "../load/unread-answers.ts";
-import type { CallEvent, CallWaiter } from "../once/dispatched-call.ts";
-import type { Dispatcher } from "../once/dispatcher.ts";
-import type { Sender } from "./authentication.ts";
-import { bodyLength, decodeBody, readBody } from "./request.ts";
-import { AnswerStream, limitUnread, respondExecution } from "./respond.ts";
+import type { FairBudget } from "../base/fair-budget.ts";
+import { readTraceHeaders } from "../base/trace-headers.ts";
+import type { Sender } from "../http/authentication.ts";
+import { bodyLength, decodeBody, readBody } from "../http/request.ts";
+import { bodyOf, limitUnread, respondExecution } from "../http/respond.ts";
+import { UnreadAnswers } from "../http/unread-answers.ts";
+import { BodyError, readDispatchRequest } from "../remote-protocol/bodies.ts";
+import { writeStreamEvent } from "../remote-protocol/event-stream.ts";
+import { JSON_MEDIA_TYPE, REPLAYED_HEADER, STREAM_MEDIA_TYPE } from "../remote-protocol/http.ts";
+import { RemoteProblem } from "../remote-protocol/problems.ts";
+import type { DispatchRequest } from "../remote-protocol/shapes.ts";
+import { matchesContentDigest } from "../remote-protocol/signatures/base.ts";
+import type { ExecutorLimits } from "./limits.ts";
+import { overloaded } from "./once/admission.ts";
+import type { CallEvent, CallWaiter } from "./once/dispatched-call.ts";
+import type { Dispatcher } from "./once/dispatcher.ts";
+
+/** Bytes to buffer for a slow reader. Further chunks and log lines are dropped, but never the execution. */
+const MAX_WAITING_BYTES = 256 * 1_024;
+
+/** Responds with a stream: the chunks and log lines of a call, and finally its execution. */
+export class AnswerStream {
+  readonly #response: ServerResponse;
+  readonly #unread: UnreadAnswers;
+
+  /** @param unread The budget for what the client has not read. */
+  constructor(response: ServerResponse, unread: UnreadAnswers) {
+    this.#response = response;
+    this.#unread = unread;
+  }
+
+  /** Whether the response has begun. After that, problems must be sent as events. */
+  get hasBegun(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** Sends a chunk or a log line. */
+  sendEvent(event: CallEvent): void {
+    const waiting = this.#response.writableLength;
+    if (waiting > MAX_WAITING_BYTES) return;
+    const isOutput = event.type === "tool.output";
+    const data = isOutput ? { chunk: event.chunk } : { level: event.level, message: event.message };
+    const text = writeStreamEvent(isOutput ? "output" : "log", JSON.stringify(data));
+    if (!this.#unread.settle(waiting + text.length)) return;
+    this.#begin();
+    this.#response.write(text);
+  }
+
+  /** Reports that the call waits, or has waited, so that the client does not time out. */
+  sendWait(): void {
+    this.#response.write(writeStreamEvent("waiting", "{}"));
+  }
+
+  /** @param execution The execution as JSON text. */
+  end(execution: string): void {
+    this.#begin();
+    this.#response.end(bodyOf(writeStreamEvent("execution", execution)));
+  }
+
+  fail(problem: RemoteProblem): void {
+    this.#response.end(writeStreamEvent("problem", JSON.stringify(problem)));
+  }
+
+  #begin(): void {
+    if (this.hasBegun) return;
+    this.#response.writeHead(200, {
+      "content-type": STREAM_MEDIA_TYPE,
+      "cache-control": "no-store",
+      // Otherwise, proxies would buffer the stream.
+      "x-accel-buffering": "no",
+    });
+  }
+}
 
 /** How a request is refused. */
 interface Refusals {

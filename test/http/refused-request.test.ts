@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { ToolRegistry } from "../../../src/engine/registry.ts";
-import type { RefusedRequest } from "../../../src/executor/http/refused-request.ts";
-import type { ExecutorOptions } from "../../../src/executor/options.ts";
-import { PROBLEMS } from "../../../src/remote-protocol/problems.ts";
-import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import type { ExecutorOptions } from "../../src/executor/options.ts";
+import type { RefusedRequest } from "../../src/http/refused-request.ts";
+import { PROBLEMS } from "../../src/remote-protocol/problems.ts";
+import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import {
   CountingTool,
   dispatch,
@@ -14,7 +14,7 @@ import {
   type Sending,
   send,
   startExecutor,
-} from "../harness.ts";
+} from "../executor/harness.ts";
 
 const TOKEN = "correct-horse-battery-staple";
 const HEADERS = { "content-type": "application/json", authorization: `Bearer ${TOKEN}` };

@@ -3,14 +3,15 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { FairBudget } from "../../../src/base/fair-budget.ts";
-import { EventStream } from "../../../src/engine/call/events.ts";
-import { defineTool } from "../../../src/engine/tool.ts";
-import type { Executor } from "../../../src/executor/executor.ts";
-import { AnswerStream, limitUnread } from "../../../src/executor/http/respond.ts";
-import { UnreadAnswers } from "../../../src/executor/load/unread-answers.ts";
-import type { CallEvent } from "../../../src/executor/once/dispatched-call.ts";
-import { dispatch, dispatchBody, executionOf, HeldTool, startExecutor, until } from "../harness.ts";
+import { FairBudget } from "../../src/base/fair-budget.ts";
+import { EventStream } from "../../src/engine/call/events.ts";
+import { defineTool } from "../../src/engine/tool.ts";
+import { AnswerStream } from "../../src/executor/dispatch-route.ts";
+import type { Executor } from "../../src/executor/executor.ts";
+import type { CallEvent } from "../../src/executor/once/dispatched-call.ts";
+import { limitUnread } from "../../src/http/respond.ts";
+import { UnreadAnswers } from "../../src/http/unread-answers.ts";
+import { dispatch, dispatchBody, executionOf, HeldTool, startExecutor, until } from "./harness.ts";
 
 /** More than the kernel buffers for a client that does not read. */
 const LONG = "x".repeat(16 * 1_024 * 1_024);

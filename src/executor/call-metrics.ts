@@ -1,4 +1,4 @@
-import { type Labels, LabelValues, type Metric, OTHER } from "./prometheus-text.ts";
+import { type Labels, LabelValues, type Metric, OTHER } from "../http/prometheus-text.ts";
 
 /** The most values of each label. */
 export const MAX_TOOLS = 200;

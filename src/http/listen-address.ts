@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { isLoopbackHost } from "../../base/http-syntax.ts";
-import { SandgateError } from "../../base/thrown.ts";
+import { isLoopbackHost } from "../base/http-syntax.ts";
+import { SandgateError } from "../base/thrown.ts";
 
 const BASE_PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/;
 

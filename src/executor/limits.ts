@@ -1,6 +1,7 @@
-import { MAX_DELAY_MS } from "../../base/timers.ts";
-import { refuseUnknown } from "../../base/unknown-names.ts";
-import { MAX_REQUEST_BYTES } from "../../remote-protocol/http.ts";
+import { MAX_DELAY_MS } from "../base/timers.ts";
+import { refuseUnknown } from "../base/unknown-names.ts";
+import type { HttpLimits } from "../http/open-server.ts";
+import { MAX_REQUEST_BYTES } from "../remote-protocol/http.ts";
 
 /** Bounds of what is retained about calls that have ended. */
 export interface CallWindowBounds {
@@ -13,25 +14,11 @@ export interface CallWindowBounds {
 }
 
 /** Limits of an executor's load. */
-export interface ExecutorLimits {
+export interface ExecutorLimits extends HttpLimits {
   /** Maximum number of running calls. Default: 512. */
   readonly inFlight: number;
   /** Maximum number of queued calls. Default: 4,096. */
   readonly queued: number;
-  /** Maximum number of open connections. Default: 10,000. */
-  readonly connections: number;
-  /**
-   * Maximum number of open connections from one address, or from one network of 64 bits of IPv6. Default: 5,000, which is
-   * enough for one client, or a load balancer, to have all calls run and wait.
-   */
-  readonly connectionsPerAddress: number;
-  /** Maximum bytes of a request's body. Default: 4 MiB. */
-  readonly bodyBytes: number;
-  /**
-   * Milliseconds in which a request must arrive, and in which the client must read a complete response.
-   * Default: 30,000.
-   */
-  readonly requestMs: number;
   /**
    * Milliseconds that a call may wait in all until it begins, in the queue and for its sandbox. One that waited longer is
    * refused with `deadline_passed`. Default: 30,000.
@@ -39,13 +26,6 @@ export interface ExecutorLimits {
   readonly maxWaitMs: number;
   /** Maximum wall time of any call, in ms. Default: 600,000. */
   readonly callMs: number;
-  /**
-   * Milliseconds for which an executor that is being closed still accepts calls, while its readiness probe fails, so that
-   * load balancers can find out. Default: 0.
-   */
-  readonly drainDelayMs: number;
-  /** Milliseconds after which running calls are cancelled when the executor is closed. Default: 10,000. */
-  readonly drainMs: number;
   /**
    * Bounds of the memory that prevents calls from running twice. Default: 100,000 calls, 64 MiB, 10 minutes.
    */

@@ -3,8 +3,15 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { originOf } from "../../../src/executor/http/open-server.ts";
-import { CountingTool, dispatch, dispatchBody, executionOf, send, startExecutor } from "../harness.ts";
+import { originOf } from "../../src/http/open-server.ts";
+import {
+  CountingTool,
+  dispatch,
+  dispatchBody,
+  executionOf,
+  send,
+  startExecutor,
+} from "../executor/harness.ts";
 
 /** Opens a connection from a loopback address. */
 function open(address: string, from: string): Socket {
@@ -49,7 +56,7 @@ describe("the connections of an executor", () => {
   const somaxconn = Number(readFileSync("/proc/sys/net/core/somaxconn", "utf8"));
   if (somaxconn < 3_000) console.log(`skipped: net.core.somaxconn is ${somaxconn}, less than 3000`);
   test.skipIf(somaxconn < 3_000)("3,000 connections wait while the executor is busy", async () => {
-    const main = new URL("../../fixtures/executor/main.ts", import.meta.url);
+    const main = new URL("../fixtures/executor/main.ts", import.meta.url);
     const child = fork(main, [], { execArgv: [] });
     onTestFinished(async () => {
       child.kill("SIGKILL");

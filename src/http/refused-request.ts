@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { describeThrown } from "../../base/thrown.ts";
-import type { Principal } from "../../policy/principal.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
+import { describeThrown } from "../base/thrown.ts";
+import type { Principal } from "../policy/principal.ts";
+import { RemoteProblem } from "../remote-protocol/problems.ts";
+import type { DispatchRequest } from "../remote-protocol/shapes.ts";
 import { principalOf } from "./authentication.ts";
 import { RouteRefusal } from "./more-routes.ts";
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { RemoteProblem } from "../remote-protocol/problems.ts";
 
 /** Bytes that are reserved for a body of which only a part has arrived, at least. */
 const FIRST_BYTES = 16_384;

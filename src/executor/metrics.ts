@@ -1,7 +1,7 @@
-import type { DispatchContext } from "../../engine/call/context.ts";
-import type { CallJournal } from "../../engine/call/journal.ts";
-import { CallMetrics, type EndedCall, MAX_CALLERS } from "../metrics/call-metrics.ts";
-import { CALL_SECONDS, Histogram, largest, type Metric, single } from "../metrics/prometheus-text.ts";
+import type { DispatchContext } from "../engine/call/context.ts";
+import type { CallJournal } from "../engine/call/journal.ts";
+import { CALL_SECONDS, Histogram, largest, type Metric, single } from "../http/prometheus-text.ts";
+import { CallMetrics, type EndedCall, MAX_CALLERS } from "./call-metrics.ts";
 
 /** Current values, which are not counted here. */
 export interface Gauges {

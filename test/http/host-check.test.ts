@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { CountingTool, dispatchBody, startExecutor } from "../harness.ts";
+import { CountingTool, dispatchBody, startExecutor } from "../executor/harness.ts";
 
 /** Sends a request line, raw headers and a body, and returns the whole response. */
 async function sendRaw(

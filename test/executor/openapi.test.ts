@@ -4,11 +4,11 @@ import { resolve } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { openApiText } from "../../../scripts/reference/openapi-page.ts";
-import type { JsonObject } from "../../../src/json/value.ts";
-import { StreamReader } from "../../../src/remote-protocol/event-stream.ts";
-import { PROBLEMS } from "../../../src/remote-protocol/problems.ts";
-import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
+import { openApiText } from "../../scripts/reference/openapi-page.ts";
+import type { JsonObject } from "../../src/json/value.ts";
+import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
+import { PROBLEMS } from "../../src/remote-protocol/problems.ts";
+import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import {
   type Answer,
   CountingTool,
@@ -18,7 +18,7 @@ import {
   send,
   startExecutor,
   until,
-} from "../harness.ts";
+} from "./harness.ts";
 
 interface Response {
   readonly headers?: Readonly<Record<string, { readonly schema: JsonObject }>>;
@@ -110,7 +110,7 @@ describe("docs/openapi.yaml", () => {
 });
 
 test("docs/remote-protocol.md documents every problem with its status", () => {
-  const document = readFileSync(resolve(import.meta.dirname, "../../../docs/remote-protocol.md"), "utf8");
+  const document = readFileSync(resolve(import.meta.dirname, "../../docs/remote-protocol.md"), "utf8");
   const rows = [...document.matchAll(/^\| ([0-9, ]+) \| (.*?) \| (none|unknown) \| (\w+)/gm)].flatMap(
     ([, statuses = "", codes = "", effect, again]) => {
       const names = [...codes.matchAll(/`([a-z]+(?:_[a-z]+)+|[a-z]{7,})`/g)].map(([, name]) => name);
