@@ -123,7 +123,7 @@ export function openApiText(): string {
 }
 
 /** Bodies that only the prose of a stream names. */
-const EVENT_DATA = ["Output", "Log", "CallFeedEvent"];
+const EVENT_DATA = ["Output", "Log", "CallFeedEvent", "SessionEvent"];
 
 function operationObject(name: string, operation: Operation): object {
   const { path, summary, description, access, query = {}, headers = {}, body, answers } = operation;

@@ -39,6 +39,12 @@ export const ResourceLimits: Shape<LimitValues> = typed(
   ),
 );
 
+/** Capabilities of a grant. */
+export const GrantedCapabilities: Shape<Capabilities> = typed({
+  ...anyObject({ description: "Capabilities as in a policy file. Absent ones are not granted." }),
+  propertyNames: { enum: [...CAPABILITY_NAMES] },
+});
+
 /** The body of `POST /v1/dispatch`. The values of capabilities are checked by `checkCapabilities`. */
 export const DispatchRequest = object(
   {
@@ -56,10 +62,7 @@ export const DispatchRequest = object(
     grant: object(
       {
         limits: ResourceLimits,
-        capabilities: typed<Capabilities>({
-          ...anyObject({ description: "Capabilities as in a policy file. Absent ones are not granted." }),
-          propertyNames: { enum: [...CAPABILITY_NAMES] },
-        } as Shape<unknown>),
+        capabilities: GrantedCapabilities,
       },
       {
         description:
@@ -109,8 +112,34 @@ export type DispatchRequest = TypeOf<typeof DispatchRequest>;
 /** The grant of a remote call. */
 export type RemoteGrant = DispatchRequest["grant"];
 
+/** The members of a receipt besides what the call used. */
+export const RECEIPT_MEMBERS = {
+  enforced: ResourceLimits,
+  mayStillRun: optional(
+    constant(true, { description: "Set if the call was stopped, but its end could not be confirmed." }),
+  ),
+  ended: optional(
+    oneOf(["confirmed", "requested", "unknown"], {
+      description: "What is known about the end of a call that was stopped.",
+    }),
+  ),
+  grant: optional(
+    object(
+      { digest: string({ description: "SHA-256, as hexadecimal digits." }) },
+      {
+        description: "What the executor granted to the call, by its digest. Absent if nothing ran.",
+      },
+    ),
+  ),
+  isolation: optional(
+    oneOf(ISOLATIONS, {
+      description: "What confined the program of a call in the sandbox `process`. Absent in other sandboxes.",
+    }),
+  ),
+};
+
 /** The members of an execution that do not repeat the call. */
-const RESULT = {
+export const RESULT_MEMBERS = {
   success: boolean(),
   output: anyJson({ description: "What the tool returned." }),
   durationMs: number({
@@ -165,43 +194,21 @@ const RESULT = {
     ),
   ),
   receipt: object({
-    enforced: ResourceLimits,
+    ...RECEIPT_MEMBERS,
     used: openObject(
       { wallTimeMs: FIGURE },
       { description: "Figures by name. Later versions may have more of them." },
-    ),
-    mayStillRun: optional(
-      constant(true, { description: "Set if the call was stopped, but its end could not be confirmed." }),
-    ),
-    ended: optional(
-      oneOf(["confirmed", "requested", "unknown"], {
-        description: "What is known about the end of a call that was stopped.",
-      }),
-    ),
-    grant: optional(
-      object(
-        { digest: string({ description: "SHA-256, as hexadecimal digits." }) },
-        {
-          description: "What the executor granted to the call, by its digest. Absent if nothing ran.",
-        },
-      ),
-    ),
-    isolation: optional(
-      oneOf(ISOLATIONS, {
-        description:
-          "What confined the program of a call in the sandbox `process`. Absent in other sandboxes.",
-      }),
     ),
   }),
 };
 
 /** An execution without the members that repeat the call. */
-const ExecutionResult = object(RESULT);
+const ExecutionResult = object(RESULT_MEMBERS);
 export type RemoteResult = TypeOf<typeof ExecutionResult>;
 
 /** The body of a successful response. */
 export const Execution = object(
-  { callId: string(), toolName: string(), arguments: anyJson(), ...RESULT },
+  { callId: string(), toolName: string(), arguments: anyJson(), ...RESULT_MEMBERS },
   { description: "The result of the call. success is true if and only if there is no error." },
 );
 export type RemoteExecution = TypeOf<typeof Execution>;

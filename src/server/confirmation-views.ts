@@ -52,7 +52,7 @@ export function inSession<View extends ConfirmationView>(view: View, { name }: P
 }
 
 /** A confirmation as it is listed to the caller of its session: of a nested call, it learns no more than that it is asked. */
-export function callerConfirmationView(confirmation: Confirmation): ConfirmationView {
+export function callerConfirmationView(confirmation: Confirmation): OpenConfirmation | ConfirmationIdentity {
   return confirmation.parent === undefined ? confirmationView(confirmation) : identityView(confirmation);
 }
 

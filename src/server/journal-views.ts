@@ -10,6 +10,7 @@ import { render, textOf } from "../rendering/render.ts";
 import { toLine, toPrintableJson } from "../rendering/shown.ts";
 import type {
   JournalVerification,
+  ListedCall,
   PolicyComparison,
   RecordedCall,
   RecordedCallState,
@@ -35,12 +36,14 @@ export function shownName(name: string, redaction: Redaction): string {
 }
 
 /** A recorded call as it is listed. Records can be forged: every member can have any type. */
-export function callView(call: HistoryCall, redaction: Redaction): object {
+export function callView(call: HistoryCall, redaction: Redaction): ListedCall {
   const { begin, end } = call;
   const { seq, at, tool_call_id: callId, tool, session, decision, sideEffects, argumentDigest } = begin;
   const { code, effect } = end ?? begin;
   const text = (value: JsonValue | undefined): string | undefined =>
     typeof value === "string" ? shownName(value, redaction) : undefined;
+  const member = <Name extends string>(name: Name, value: JsonValue | undefined) =>
+    (typeof value === "string" ? { [name]: text(value) } : {}) as { readonly [Key in Name]?: string };
   const principal = text(principalIn(begin));
   return {
     seq,
@@ -50,12 +53,12 @@ export function callView(call: HistoryCall, redaction: Redaction): object {
     ...(principal !== undefined && { principal: { id: principal } }),
     at,
     state: stateOf(call),
-    decision: text(decision),
-    sideEffects: text(sideEffects),
-    code: text(code),
-    effect: text(effect),
+    ...member("decision", decision),
+    ...member("sideEffects", sideEffects),
+    ...member("code", code),
+    ...member("effect", effect),
     ...(end !== undefined && { durationMs: Math.max(0, end.at - at) }),
-    argumentDigest: text(argumentDigest),
+    ...member("argumentDigest", argumentDigest),
   };
 }
 
@@ -141,8 +144,13 @@ function recordView(
   return JSON.stringify(view).length <= MAX_ENTRY_CHARS ? view : own;
 }
 
+/** Returns a value of a shape with its texts shown as {@link showJson} says. */
+export function showTexts<Shown extends object>(value: Shown, redaction: Redaction): Shown {
+  return showJson(JSON.parse(JSON.stringify(value)) as JsonValue, redaction) as unknown as Shown;
+}
+
 /** Returns a value whose texts and names are without secrets, rendered and cut. What is too deep or too many is left out. */
-export function showJson(value: JsonValue, redaction: Redaction, depth = 0): JsonValue {
+function showJson(value: JsonValue, redaction: Redaction, depth = 0): JsonValue {
   if (typeof value === "string") return toLine(redaction.text(value), MAX_TEXT_CHARS);
   if (typeof value !== "object" || value === null) return value;
   if (depth === MAX_DEPTH) return "[left out]";

@@ -9,6 +9,7 @@ import type { SessionMode } from "../sessions/modes/mode.ts";
 import type { ResumedMessage, Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { AcceptedMessage, Turn } from "../sessions/turns/turn.ts";
+import type { SessionEvent } from "../shapes/turns.ts";
 import type { Client } from "./access/client.ts";
 import type { Admin } from "./admin.ts";
 import type { CallRepeats } from "./call-repeats.ts";
@@ -20,7 +21,7 @@ import {
   StreamRoom,
   type UnreadBytes,
 } from "./events/event-stream.ts";
-import { callerEvent, publicConfirmationEvent, publicEvent } from "./events/public-event.ts";
+import { nestedEvent, publicConfirmationEvent, publicEvent } from "./events/public-event.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded, paused } from "./http/refusals.ts";
 import { MessagesUnderWay, RetainedTurns, type TurnPlace } from "./message-bounds.ts";
@@ -155,32 +156,27 @@ export class SessionService {
     events.on((event) => {
       const shown = publicEvent(event);
       if (shown === undefined) return;
-      const { type, parent, sessionId } = event;
-      const callerData = parent === undefined ? undefined : JSON.stringify(callerEvent(event));
-      const data = JSON.stringify(shown);
-      this.addEvent(sessionId, { type, data, ...(callerData && { callerData }) });
-      if ("execution" in event && parent === undefined) this.retained.grow(sessionId, data.length);
+      const { parent, sessionId } = event;
+      const toCaller = parent === undefined ? undefined : nestedEvent({ ...event, parent });
+      const logged = loggedEvent(shown, toCaller);
+      this.addEvent(sessionId, logged);
+      if ("execution" in event && parent === undefined) this.retained.grow(sessionId, logged.data.length);
     });
     sessions.onConfirmation((event) => {
-      const [shown, toCaller] = [false, true].map((isCaller) =>
-        JSON.stringify(publicConfirmationEvent(event, isCaller)),
-      ) as [string, string];
       const { sessionId, parent } = event.confirmation;
-      const type = `tool.confirmation_${event.type}`;
-      const logged = { type, data: shown, ...(parent !== undefined && { callerData: toCaller }) };
+      const toCaller = parent === undefined ? undefined : publicConfirmationEvent(event, true);
+      const logged = loggedEvent(publicConfirmationEvent(event, false), toCaller);
       for (const id of this.withAbove(sessionId)) this.addEvent(id, logged);
       notifier?.take(event);
       if (event.type === "resolved") this.answerLinks?.forget(event.confirmation.id);
       console?.confirmationsChanged();
     });
-    sessions.onModeChange(({ sessionId, ...change }) => {
-      const type = "session.mode_changed";
-      this.addEvent(sessionId, { type, data: JSON.stringify({ type, sessionId, ...change }) });
-    });
-    sessions.onChanges(({ sessionId, type: what, ...event }) => {
-      const type = `changes.${what}`;
-      this.addEvent(sessionId, { type, data: JSON.stringify({ type, sessionId, ...event }) });
-    });
+    sessions.onModeChange((change) =>
+      this.addEvent(change.sessionId, loggedEvent({ type: "session.mode_changed", ...change })),
+    );
+    sessions.onChanges(({ type, ...event }) =>
+      this.addEvent(event.sessionId, loggedEvent({ type: `changes.${type}`, ...event })),
+    );
     // Somebody may want to see the overview, which has little to read then.
     const readOn = (): void => void inspected.history?.readOn().catch(() => {});
     if (console !== undefined) {
@@ -270,9 +266,8 @@ export class SessionService {
     if (known !== undefined) return known;
     const end = results
       .then((executions) => {
-        const type = "turn.ended";
-        const data = JSON.stringify({ type, turnId, messageId, executions });
-        return { number: this.addEvent(session.id, { type, data }), type, data };
+        const ended = loggedEvent({ type: "turn.ended", turnId, messageId, executions });
+        return { number: this.addEvent(session.id, ended), ...ended };
       })
       .finally(() => this.#ends.delete(key));
     this.#ends.set(key, end);
@@ -313,6 +308,15 @@ export class SessionService {
     await this.sessions.close();
     this.logs.closeAll();
   }
+}
+
+/** @param toCaller What the caller of the session reads in its place. Default: the same. */
+function loggedEvent(event: SessionEvent, toCaller?: SessionEvent): Omit<LoggedEvent, "number"> {
+  return {
+    type: event.type,
+    data: JSON.stringify(event),
+    ...(toCaller && { callerData: JSON.stringify(toCaller) }),
+  };
 }
 
 /** Where the messages of a turn are counted. */

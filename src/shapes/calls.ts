@@ -1,6 +1,8 @@
+import { ERROR_CODES } from "../engine/errors.ts";
 import {
-  anyObject,
+  anyJson,
   anyOf,
+  boolean,
   constant,
   integer,
   list,
@@ -10,8 +12,15 @@ import {
   optional,
   string,
   type TypeOf,
-  typed,
 } from "../json/shape.ts";
+import { LIMIT_NAMES } from "../policy/grant/limits.ts";
+import {
+  GrantedCapabilities,
+  RECEIPT_MEMBERS,
+  RESULT_MEMBERS,
+  ResourceLimits,
+} from "../remote-protocol/shapes.ts";
+import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { CONSOLE, content, json, operations } from "./operation.ts";
 import { ConsoleServer } from "./server.ts";
@@ -23,11 +32,152 @@ export const DEFAULT_LISTED_CALLS = 200;
 /** What a list of calls can be filtered by. */
 export const CALL_FILTERS = ["running", "waiting", "ended"] as const;
 
-const DECISION = oneOf(["allow", "ask", "deny"]);
-const EFFECT = oneOf(["none", "committed", "unknown"]);
+export const DECISION = oneOf(["allow", "ask", "deny"]);
+export const EFFECT = oneOf(["none", "committed", "unknown"]);
 
 /** The parts of a call's time, in the order in which they begin. */
 const PHASES = ["gate", "parse", "decide", "wait", "hook", "record", "sandbox", "end"] as const;
+
+/** The grant under which a call runs. */
+export const Grant = object(
+  {
+    sandbox: oneOf(SANDBOX_MODES),
+    isolation: optional(constant("namespaces", { description: "What must confine the program." })),
+    limits: ResourceLimits,
+    capabilities: GrantedCapabilities,
+  },
+  { description: "The sandbox, the limits and the capabilities of a call." },
+);
+
+/** What every decision of a policy can have. */
+const BASIS = {
+  rules: optional(list(string(), { description: "The names of the rules that led to it." })),
+  policyDecision: optional(
+    oneOf(["allow", "ask"], { description: "What the policy decided, if something over it changed that." }),
+  ),
+};
+const SANDBOXES = optional(
+  list(oneOf(SANDBOX_MODES), { description: "Every sandbox that the policy accepts, if there are several." }),
+);
+
+export const PolicyDecision = anyOf([
+  object({ decision: constant("allow"), ...BASIS, grant: Grant, sandboxes: SANDBOXES }),
+  object({
+    decision: constant("ask"),
+    ...BASIS,
+    question: string(),
+    grant: optional(Grant),
+    sandboxes: SANDBOXES,
+    remember: optional(constant("session")),
+  }),
+  object({
+    decision: constant("deny"),
+    ...BASIS,
+    reason: string(),
+    near: optional(
+      list(object({ rule: string(), missed: string() }), {
+        description: "The rules that would have allowed the call, and what they missed.",
+      }),
+    ),
+  }),
+]);
+
+const figure = (description: string) => optional(number({ minimum: 0, description }));
+
+export const Receipt = object(
+  {
+    ...RECEIPT_MEMBERS,
+    used: object({
+      wallTimeMs: number({ minimum: 0, description: "Milliseconds that the work took." }),
+      waitedMs: figure("Milliseconds for which the call waited for its turn."),
+      outputBytes: figure("Bytes of the output as JSON text."),
+      memoryBytes: figure("Bytes of memory."),
+      logLines: figure("Lines that it logged."),
+      nestedCalls: figure("Calls that it made to other tools."),
+      fileBytes: figure("Bytes that it wrote to files."),
+      instance: optional(oneOf(["fresh", "reused"])),
+      engine: optional(constant("jco", { description: "Absent if Sandgate's own engine ran it." })),
+      contacted: optional(
+        list(object({ origin: string(), address: string() }), {
+          description: "Every connection that a request was written to, in order.",
+        }),
+      ),
+      bytesUp: figure("Bytes that were sent over the network."),
+      bytesDown: figure("Bytes that were received from the network."),
+      attempts: figure("How many requests an HTTP tool sent, or how many times an executor was asked."),
+    }),
+    recorded: optional(
+      constant(false, { description: "Set if the call ran, but its end could not be recorded." }),
+    ),
+  },
+  { description: "What was enforced, and what the call used." },
+);
+
+const DIGEST = string({ description: "SHA-256, as hexadecimal digits." });
+
+/** The result of a call of a session. */
+export const ToolExecution = object(
+  {
+    callId: string(),
+    toolName: string(),
+    arguments: anyJson(),
+    ...RESULT_MEMBERS,
+    error: optional(
+      object({
+        code: oneOf(ERROR_CODES),
+        message: string({ description: "The text for the model." }),
+        effect: EFFECT,
+        userVisible: boolean({ description: "Whether users may see the message." }),
+        limit: optional(oneOf(LIMIT_NAMES, { description: "With `limit_exceeded`." })),
+      }),
+    ),
+    receipt: Receipt,
+    modelText: optional(
+      string({
+        description: "How the model reads the output, if the tool says so. Absent for a nested call.",
+      }),
+    ),
+    partialOutput: optional(
+      string({ description: "What the tool of a call that was cancelled or timed out had streamed." }),
+    ),
+    confirmation: optional(
+      object(
+        { by: string(), digest: DIGEST, editedDigest: optional(DIGEST) },
+        { description: "Who confirmed the call, and what they saw. Absent if no person allowed the call." },
+      ),
+    ),
+    questions: optional(
+      list(object({ by: string(), decision: oneOf(["answer", "deny"]), digest: DIGEST }), {
+        description: "Who answered the questions of the tool, or declined to, in order.",
+      }),
+    ),
+    work: optional(
+      object(
+        {
+          calls: list(
+            object({
+              tool: string(),
+              decision: anyOf([oneOf(["allowed", "denied", "not run"]), object({ allowedBy: string() })]),
+              effect: EFFECT,
+              code: optional(oneOf(ERROR_CODES)),
+            }),
+          ),
+          omittedCalls: integer(),
+          log: list(string()),
+          omittedLines: integer(),
+        },
+        { description: "What the tool did, for the model." },
+      ),
+    ),
+    resultBudget: optional(
+      object(
+        { chars: optional(integer({ minimum: 0 })), head: optional(number({ minimum: 0, maximum: 1 })) },
+        { description: "How much of the result the model reads, if it is bounded." },
+      ),
+    ),
+  },
+  { description: "The result of a call. `success` is true if and only if there is no error." },
+);
 
 /** What a list shows of a call. */
 const SUMMARY = {
@@ -139,9 +289,7 @@ export const CallDetails = object(
           "none.",
       }),
     ),
-    receipt: optional(
-      typed<object>(anyObject({ description: "What was enforced, and what the call used." })),
-    ),
+    receipt: optional(Receipt),
     confirmation: optional(object({ requestId: string() })),
   },
   { description: "A call with its details. Its texts are escaped and redacted." },
@@ -209,8 +357,12 @@ export const CALLS = operations({
     access: CONSOLE,
     answers: {
       200: content(
-        { "text/event-stream": string() },
-        "Events. The data of each is JSON with the schema CallFeedEvent.",
+        {
+          "text/event-stream": string({
+            description: "The data of each is JSON with the schema CallFeedEvent.",
+          }),
+        },
+        "Events.",
       ),
     },
     problems: { 503: "draining. The server is shutting down." },

@@ -5,8 +5,10 @@ import {
   anyOf,
   boolean,
   constant,
+  described,
   integer,
   list,
+  number,
   type ObjectOf,
   object,
   oneOf,
@@ -19,10 +21,13 @@ import {
 import type { ApprovalScope } from "../sessions/confirmations/confirmation.ts";
 import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES, type QuestionAnswer } from "../tool/question.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
+import { Grant } from "./calls.ts";
 import { byApprover, json, operations, PUBLIC, READING, SEES, STORE_FAILED } from "./operation.ts";
 
 /** How a person can answer. `always` allows the call, and remembers the answer. */
 const CHOICE = oneOf(["allow", "deny", "always", "answer"]);
+/** How a confirmation can end. */
+const ENDING = oneOf(["allow", "answer", "deny", "timeout", "cancelled"]);
 const MS = "In milliseconds since the epoch.";
 
 /** Identifies a confirmation and its call: all that the caller of a session is shown of a nested call. */
@@ -57,10 +62,28 @@ const SHOWN = {
   options: list(string(), { description: "The answers to choose from. Absent if the answer is any text." }),
   multiple: boolean({ description: "Whether several options can be given." }),
   digest: string({ description: "Identifies exactly what is shown. An answer must repeat it." }),
-  grant: typed<object>(anyObject({ description: "The grant under which the call would run." })),
+  grant: described(Grant, "The grant under which the call would run."),
 };
 
-/** What an answer of the kind `always` remembers; see confirmations.md. */
+/** Which calls an approval covers. */
+export const APPROVAL_SCOPE = {
+  tools: list(string(), { description: "Names of tools, in which `*` matches any number of characters." }),
+  when: optional(
+    typed<NonNullable<ApprovalScope["when"]>>(
+      anyObject({
+        description: "The conditions that a call must meet, as in a policy's rule. Default: none.",
+      }),
+    ),
+  ),
+  for: anyOf([oneOf(["session", "workspace"]), number()], {
+    description:
+      "`session`: until the session is closed. `workspace`: in every session of the principal with the workspace. A number: " +
+      "in the session, for so many milliseconds.",
+  }),
+  calls: optional(integer({ description: "The number of calls that it covers. Default: no bound." })),
+};
+
+/** What an answer of the kind `always` remembers; see confirmations.md. The session checks it. */
 const APPROVAL = optional(
   typed<ApprovalScope>(
     anyObject({
@@ -101,9 +124,9 @@ export type Answer = TypeOf<typeof Answer>;
 const RESOLUTION = {
   choice: optional(CHOICE),
   at: integer({ description: MS }),
-  answer: optional(typed<QuestionAnswer>(anyJson())),
+  answer: optional(typed<QuestionAnswer>(anyOf([string(), list(string())]))),
   arguments: optional(anyJson()),
-  approval: APPROVAL,
+  approval: optional(object(APPROVAL_SCOPE, { description: "For which calls the answer is remembered." })),
 };
 
 export const Resolved = object({
@@ -115,7 +138,7 @@ export const Resolved = object({
 });
 export type Resolved = TypeOf<typeof Resolved>;
 
-export const OpenConfirmation = object({
+const OPEN = {
   ...IDENTITY,
   inputSummary: optional(SHOWN.inputSummary),
   missing: SHOWN.missing,
@@ -125,7 +148,9 @@ export const OpenConfirmation = object({
   multiple: optional(SHOWN.multiple),
   digest: SHOWN.digest,
   grant: optional(SHOWN.grant),
-});
+};
+
+export const OpenConfirmation = object(OPEN);
 export type OpenConfirmation = TypeOf<typeof OpenConfirmation>;
 
 export const Confirmations = object({
@@ -136,6 +161,27 @@ export const Confirmations = object({
       "`inputSummary`, `projectedChanges` and `grant`.",
   }),
 });
+
+/** The events of a confirmation. */
+export const CONFIRMATION_EVENTS = [
+  object({ type: constant("tool.confirmation_requested"), ...OPEN }),
+  object(
+    { type: constant("tool.confirmation_requested"), ...IDENTITY },
+    { description: "To the caller of the session, about a nested call." },
+  ),
+  object({
+    type: constant("tool.confirmation_resolved"),
+    requestId: string(),
+    sessionId: string(),
+    callId: string(),
+    turnId: string(),
+    toolName: string(),
+    decision: ENDING,
+    parent: optional(string()),
+    by: optional(string({ description: "The id of the person who answered; absent if nobody did." })),
+    at: integer({ description: MS }),
+  }),
+] as const;
 
 export const ConfirmationView = object(
   {
@@ -161,7 +207,7 @@ export const ConfirmationView = object(
     approver: optional(string({ description: "In whose name a link answers; only for a link." })),
     resolution: optional(
       object({
-        decision: oneOf(["allow", "answer", "deny", "timeout", "cancelled"]),
+        decision: ENDING,
         by: optional(string({ description: "The id of the person who answered." })),
         ...RESOLUTION,
         reason: optional(string({ description: "Why the call was denied." })),

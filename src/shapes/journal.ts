@@ -1,8 +1,8 @@
 import {
-  anyObject,
   anyOf,
   boolean,
   constant,
+  described,
   integer,
   list,
   number,
@@ -14,13 +14,11 @@ import {
   string,
   type TypeOf,
 } from "../json/shape.ts";
+import { DECISION, PolicyDecision, ToolExecution } from "./calls.ts";
 import { ADMIN, json, operations, PrincipalId, READING, TOO_MANY_READS } from "./operation.ts";
 
 /** The most recorded calls of a page. */
 export const MAX_LISTED_RECORDS = 500;
-
-/** What a policy decides. */
-const DECISION = oneOf(["allow", "ask", "deny"]);
 
 export const JournalSummary = object({
   health: oneOf(["healthy", "unhealthy"], {
@@ -243,9 +241,9 @@ export const RepeatedCall = object({
   dryRun: boolean(),
   toolChanged: boolean({ description: "Whether the tool is not the one that was called." }),
   principal: optional(object({ id: string() }, { description: "In whose name the call was decided on." })),
-  decision: optional(anyObject({ description: "With `dryRun`. What the policy decides on the call." })),
+  decision: optional(described(PolicyDecision, "With `dryRun`. What the policy decides on the call.")),
   execution: optional(
-    anyOf([anyObject(), constant(null)], {
+    anyOf([ToolExecution, constant(null)], {
       description: "Without `dryRun`. The execution, or `null` if a hook aborted the call.",
     }),
   ),

@@ -7,6 +7,7 @@ import {
   optional,
   type Shape,
   string,
+  type TypeOf,
 } from "../json/shape.ts";
 import { PROBLEM_MEMBERS, PROBLEMS, type ProblemCode } from "../remote-protocol/problems.ts";
 
@@ -44,10 +45,10 @@ export type Content = Readonly<Record<string, Shape<unknown>>>;
 type HeaderShapes = Readonly<Record<string, Shape<unknown> | OptionalMember<unknown>>>;
 
 /** What a route answers with one status. */
-export interface Answer {
+export interface Answer<Bodies extends Content = Content> {
   readonly description: string;
   /** Default: the answer has no body. */
-  readonly content?: Content;
+  readonly content?: Bodies;
   readonly headers?: HeaderShapes;
 }
 
@@ -74,6 +75,10 @@ export interface Operation {
   readonly isAlwaysThere?: boolean;
 }
 
+/** The body of an operation's answer with a status, if it is JSON. */
+export type AnswerBody<Of extends Operation, Status extends keyof Of["answers"]> =
+  Of["answers"][Status] extends Answer<infer Bodies> ? TypeOf<Bodies["application/json"]> : never;
+
 /** Routes by their names, which are the `operationId`s of `docs/openapi.yaml`. */
 export type Operations = Readonly<Record<string, Operation>>;
 
@@ -83,17 +88,25 @@ export function operations<const Of extends Operations>(of: Of): Of {
 }
 
 /** An answer with a JSON body. */
-export function json(body: Shape<unknown>, description: string, headers?: HeaderShapes): Answer {
+export function json<Body>(
+  body: Shape<Body>,
+  description: string,
+  headers?: HeaderShapes,
+): Answer<{ readonly "application/json": Shape<Body> }> {
   return content({ "application/json": body }, description, headers);
 }
 
 /** An answer with a body of one of some media types. */
-export function content(bodies: Content, description: string, headers?: HeaderShapes): Answer {
+export function content<Bodies extends Content>(
+  bodies: Bodies,
+  description: string,
+  headers?: HeaderShapes,
+): Answer<Bodies> {
   return { ...nothing(description, headers), content: bodies };
 }
 
 /** An answer without a body. */
-export function nothing(description: string, headers?: HeaderShapes): Answer {
+export function nothing(description: string, headers?: HeaderShapes): Answer<Record<never, never>> {
   return { description, ...(headers && { headers }) };
 }
 
@@ -120,6 +133,12 @@ export const PolicyProblems = list(
   },
 );
 
+/** Why a staged change of a file cannot be accepted. */
+export const ChangeConflict = object({
+  path: string({ description: "Relative to the workspace." }),
+  reason: string({ description: "Such as `changed`: the disk is not what the session saw." }),
+});
+
 /** The body of every answer of a server of sessions with a status of 400 or more. */
 export const Refusal = object({
   error: object({ code: string(), ...PROBLEM_MEMBERS }),
@@ -128,7 +147,7 @@ export const Refusal = object({
   at: optional(integer({ description: "With `already_answered`: when, in milliseconds since the epoch." })),
   problems: optional(PolicyProblems),
   conflicts: optional(
-    list(object({ path: string(), reason: string() }), {
+    list(ChangeConflict, {
       description: "With `changes_conflict`: the files, and what happened to each.",
     }),
   ),
@@ -171,5 +190,7 @@ export const TOO_MANY_READS = "overloaded. There are too many requests, or too m
 
 /** The events of a session. */
 export const SESSION_EVENTS: Content = {
-  "text/event-stream": string({ description: "Events as in http-api.md. The data of each is JSON." }),
+  "text/event-stream": string({
+    description: "Events as in http-api.md. The data of each is JSON with the schema SessionEvent.",
+  }),
 };

@@ -1,6 +1,5 @@
 import {
   anyJson,
-  anyObject,
   anyOf,
   boolean,
   described,
@@ -8,15 +7,16 @@ import {
   list,
   object,
   oneOf,
-  openObject,
   optional,
   record,
+  type Shape,
   string,
   type TypeOf,
   typed,
 } from "../json/shape.ts";
 import { BASE_MODES } from "../sessions/levels.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
+import { APPROVAL_SCOPE } from "./confirmations.ts";
 import {
   byApprover,
   byOwner,
@@ -34,11 +34,12 @@ import {
 /** The most sessions of a page. */
 export const MAX_LISTED_SESSIONS = 1_000;
 
+const LEVEL = oneOf(["auto", "prompt", "deny"]);
 /** The kind of a session: an agent's is `worker`. */
 const KIND = oneOf(["main", "worker"]);
 /** A mode as a client is shown it. */
-const SHOWN_MODE = typed<SessionMode>(
-  anyOf([string(), anyObject()], {
+export const SHOWN_MODE: Shape<SessionMode> = typed(
+  anyOf([string(), object({ base: oneOf(BASE_MODES), tools: optional(record(LEVEL)) })], {
     description: "As it was set: the name of a mode, or one that a client defined.",
   }),
 );
@@ -52,7 +53,7 @@ const Mode = typed<SessionMode>(
     string({ maxLength: 64 }),
     object({
       base: oneOf(BASE_MODES),
-      tools: optional(record(oneOf(["auto", "prompt", "deny"]), { maxProperties: 1_000 })),
+      tools: optional(record(LEVEL, { maxProperties: 1_000 })),
     }),
   ]),
 );
@@ -126,7 +127,7 @@ export type SessionList = TypeOf<typeof SessionList>;
 export type ShownSession = SessionList["sessions"][number];
 
 export const Definitions = object({
-  tools: anyJson(),
+  tools: typed<unknown>(anyJson({ description: "The `tools` of a request to the provider." })),
   problems: list(
     object({
       tool: string(),
@@ -141,20 +142,15 @@ export const Definitions = object({
 
 export const Approvals = object({
   approvals: list(
-    openObject({
+    object({
       id: string({ description: "The id of the confirmation whose answer made the approval." }),
-      tools: list(string(), {
-        description: "Names of tools, in which `*` matches any number of characters.",
-      }),
-      when: optional(
-        anyObject({
-          description: "The conditions that a call must meet, as in a policy's rule. Default: none.",
-        }),
-      ),
+      ...APPROVAL_SCOPE,
+      sessionId: string({ description: "The session in which the person was asked." }),
+      principal: optional(string({ description: "The id of the session's principal." })),
+      workspace: optional(string({ description: "The workspace of the session, with links resolved." })),
       by: string({ description: "Who approved." }),
       at: integer({ description: "When, in milliseconds since the epoch." }),
       expiresAt: optional(integer({ description: "In milliseconds since the epoch. Default: never." })),
-      calls: optional(integer({ description: "The number of calls that it covers. Default: no bound." })),
       used: integer({
         description: "The number of calls that it has covered; counted only if they are bounded.",
       }),

@@ -1,21 +1,39 @@
+import { ERROR_CODES } from "../engine/errors.ts";
 import {
   anyJson,
-  anyObject,
   anyOf,
+  boolean,
   constant,
+  integer,
   list,
   object,
   oneOf,
   optional,
   string,
   type TypeOf,
+  typed,
 } from "../json/shape.ts";
 import { FORMATS } from "../protocols/formats.ts";
-import { byOwner, content, json, operations, SEES, SESSION_EVENTS, STORE_FAILED } from "./operation.ts";
+import { SIDE_EFFECTS } from "../tool/side-effects.ts";
+import { DECISION, EFFECT, ToolExecution } from "./calls.ts";
+import { CONFIRMATION_EVENTS } from "./confirmations.ts";
+import {
+  byOwner,
+  ChangeConflict,
+  content,
+  json,
+  operations,
+  SEES,
+  SESSION_EVENTS,
+  STORE_FAILED,
+} from "./operation.ts";
+import { SHOWN_MODE } from "./sessions.ts";
 
 /** An id that a client chooses. */
 const ID = { minLength: 1, maxLength: 128, pattern: "^[\\w.:@-]+$" };
 const NAME = string({ maxLength: 1_024 });
+const AT = integer({ description: "In milliseconds since the epoch." });
+const BY = optional(string({ description: "Who did it; absent if it is not known." }));
 
 export const NewMessage = object(
   {
@@ -45,13 +63,19 @@ export const Accepted = object({ turnId: string(), messageId: string() });
 
 export const TurnId = object({ turnId: string() });
 
+const EXECUTIONS = list(anyOf([ToolExecution, constant(null)]), {
+  description: "In the order of the calls. `null` for a call that has not ended, or that a hook aborted.",
+});
+
 export const TurnResults = object({
   turnId: string(),
   messages: list(
     object({
       messageId: string(),
-      executions: optional(list(anyOf([anyObject(), constant(null)]))),
-      results: optional(list(anyJson())),
+      executions: optional(EXECUTIONS),
+      results: optional(
+        list(typed<unknown>(anyJson()), { description: "With `format`: the messages for the provider." }),
+      ),
     }),
   ),
   next: optional(
@@ -62,6 +86,111 @@ export const TurnResults = object({
     }),
   ),
 });
+export type TurnResults = TypeOf<typeof TurnResults>;
+
+/** The members of every event of a call. */
+const OF_CALL = {
+  callId: string(),
+  toolName: string(),
+  parent: optional(
+    string({ description: "The id of the call whose tool makes this one; absent for a call of the model." }),
+  ),
+  at: AT,
+};
+const NESTED = { ...OF_CALL, parent: string() };
+const OUTCOMES = oneOf(["tool.completed", "tool.failed"]);
+
+export const NestedEvent = anyOf(
+  [
+    object({ type: constant("tool.decided"), ...NESTED, decision: DECISION }),
+    object({ type: constant("tool.started"), ...NESTED, sideEffects: oneOf(SIDE_EFFECTS) }),
+    object({
+      type: OUTCOMES,
+      ...NESTED,
+      success: boolean(),
+      error: optional(object({ code: oneOf(ERROR_CODES), effect: EFFECT })),
+    }),
+    object({ type: oneOf(["tool.output", "tool.log", "tool.display", "tool.aborted"]), ...NESTED }),
+  ],
+  {
+    description:
+      "What the caller of a session learns of a nested call, in place of the event that others get: which tool it calls, and " +
+      "its effect.",
+  },
+);
+export type NestedEvent = TypeOf<typeof NestedEvent>;
+
+export const SessionEvent = anyOf(
+  [
+    object({
+      type: constant("tool.decided"),
+      ...OF_CALL,
+      decision: DECISION,
+      confirmedBy: optional(
+        string({ description: "Who confirmed the call, if the policy was consulted once more." }),
+      ),
+    }),
+    ...CONFIRMATION_EVENTS,
+    object({
+      type: constant("tool.started"),
+      ...OF_CALL,
+      sideEffects: oneOf(SIDE_EFFECTS),
+      arguments: object({ digest: string() }),
+    }),
+    object({ type: constant("tool.output"), ...OF_CALL, chunk: string() }),
+    object({
+      type: constant("tool.log"),
+      ...OF_CALL,
+      level: oneOf(["debug", "info", "warn", "error"]),
+      message: string(),
+    }),
+    object({ type: constant("tool.display"), ...OF_CALL, format: string(), source: string() }),
+    object({ type: OUTCOMES, ...OF_CALL, execution: ToolExecution }),
+    object({ type: constant("tool.aborted"), ...OF_CALL }),
+    object(
+      { type: constant("turn.ended"), turnId: string(), messageId: string(), executions: EXECUTIONS },
+      { description: "All calls of a message have ended." },
+    ),
+    object(
+      {
+        type: constant("session.mode_changed"),
+        sessionId: string(),
+        mode: SHOWN_MODE,
+        isPlanApproved: boolean(),
+        by: BY,
+        at: AT,
+      },
+      { description: "A client has changed the mode, or a person has approved a plan." },
+    ),
+    object(
+      {
+        type: oneOf(["changes.pending", "changes.accepted", "changes.rejected", "changes.conflicts"]),
+        sessionId: string(),
+        paths: list(string(), {
+          description:
+            "Relative to the workspace: the files that a call has changed (`pending`; at most 1,000), that were accepted or " +
+            "rejected, or that could not be accepted.",
+        }),
+        conflicts: optional(list(ChangeConflict)),
+        by: BY,
+        at: AT,
+      },
+      { description: "What happened to staged changes." },
+    ),
+    object(
+      {
+        type: constant("events.lost"),
+        count: optional(
+          integer({ description: "How many events are missing. Absent if that is not known." }),
+        ),
+      },
+      { description: "Events are missing in the stream." },
+    ),
+    NestedEvent,
+  ],
+  { description: "The data of an event of a session, which is named after its type." },
+);
+export type SessionEvent = TypeOf<typeof SessionEvent>;
 
 export const TURNS = operations({
   addMessage: {

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
+import { problemIn } from "../../src/json/shape.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
 import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
@@ -11,6 +12,8 @@ import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Credential } from "../../src/server/access/credential.ts";
 import type { ServerOptions } from "../../src/server/options.ts";
 import { type Server, startServer as start } from "../../src/server/server.ts";
+import { CallFeedEvent } from "../../src/shapes/calls.ts";
+import { SessionEvent } from "../../src/shapes/turns.ts";
 import { type Answer, type Sending, send } from "../executor/harness.ts";
 
 /** The tokens of the clients that most tests need. */
@@ -295,14 +298,24 @@ export class EventReader {
       response.setEncoding("utf8");
       response.on("data", (text: string) => {
         for (const [, id = ""] of text.matchAll(/^id: (.*)$/gm)) this.ids.push(id);
-        for (const { data } of reader.push(text)) this.received.push(JSON.parse(data) as ReceivedEvent);
+        for (const { event, data } of reader.push(text)) {
+          const received = JSON.parse(data) as ReceivedEvent & JsonObject;
+          this.received.push(received);
+          if (event !== received.type) problems.push(`${event} is named ${received.type}`);
+          const problem = problemIn(path.startsWith("/v1/calls/") ? CallFeedEvent : SessionEvent, received);
+          if (problem !== undefined) problems.push(`${data}: ${problem}`);
+        }
         for (const wake of this.#waiting) wake();
       });
       response.on("close", () => ended.resolve());
       response.on("error", () => ended.resolve());
     });
     this.#close = () => sent.destroy();
-    onTestFinished(() => this.close());
+    const problems: string[] = [];
+    onTestFinished(() => {
+      this.close();
+      expect(problems, "events that do not have the shape of docs/openapi.yaml").toEqual([]);
+    });
   }
 
   close(): void {

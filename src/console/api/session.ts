@@ -84,6 +84,12 @@ export function hasRole(...roles: readonly Role[]): boolean {
   return roles.some((role) => viewer.value?.roles.includes(role));
 }
 
+function eventOf<Type extends CallFeedEvent["type"]>(
+  data: string,
+): Extract<CallFeedEvent, { readonly type: Type }> {
+  return JSON.parse(data) as Extract<CallFeedEvent, { readonly type: Type }>;
+}
+
 /** Listens to the events of the server until the returned function is called. Connects again whenever it has to. */
 export function listen({ onCalls, onAttention, onGap }: EventListeners): () => void {
   let source: EventSource | undefined;
@@ -94,14 +100,11 @@ export function listen({ onCalls, onAttention, onGap }: EventListeners): () => v
       isConnected.value = true;
       onGap();
     });
-    source.addEventListener("calls", ({ data }) =>
-      onCalls((JSON.parse(data) as Extract<CallFeedEvent, { readonly type: "calls" }>).calls),
-    );
+    source.addEventListener("calls", ({ data }) => onCalls(eventOf<"calls">(data).calls));
     source.addEventListener("attention", onAttention);
     source.addEventListener("lost", onGap);
     source.addEventListener("server", ({ data }) => {
-      const { server: changed = {}, ...flat } = JSON.parse(data) as { server?: Partial<ConsoleServer> };
-      if (server.value !== undefined) server.value = { ...server.value, ...flat, ...changed };
+      if (server.value !== undefined) server.value = eventOf<"server">(data).server;
     });
     source.addEventListener("error", () => {
       isConnected.value = false;

@@ -100,7 +100,7 @@ function Detail({ call }: { readonly call: CallDetails }): JSX.Element {
           <ForeignBlock text={log.join("\n")} label="Log" />
         </>
       )}
-      {receipt !== undefined && <Receipt receipt={receipt as Members} grant={explanation?.grant} />}
+      {receipt !== undefined && <Receipt receipt={receipt} grant={explanation?.grant} />}
       {confirmation !== undefined && (
         <>
           <h3>Confirmation</h3>
@@ -116,13 +116,13 @@ function Receipt({
   receipt,
   grant,
 }: {
-  readonly receipt: Members;
+  readonly receipt: NonNullable<CallDetails["receipt"]>;
   /** JSON. */
   readonly grant: string | undefined;
 }): JSX.Element {
-  const asked = membersOf(receipt["asked"] ?? membersOf(parsed(grant))["limits"]);
-  const enforced = membersOf(receipt["enforced"]);
-  const used = membersOf(receipt["used"]);
+  const asked = membersOf(membersOf(parsed(grant))["limits"]);
+  const enforced = membersOf(receipt.enforced);
+  const used = membersOf(receipt.used);
   const names = [...new Set([asked, enforced, used].flatMap(Object.keys))];
   return (
     <>

@@ -1,6 +1,7 @@
 import { ReadableStream as WebStream } from "node:stream/web";
 import { FairBudget } from "../../base/fair-budget.ts";
 import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import type { SessionEvent } from "../../shapes/turns.ts";
 import type { EventLog, LoggedEvent } from "./event-log.ts";
 
 /** A client's view of the events of a session. */
@@ -13,7 +14,7 @@ export interface EventStreamOptions {
   /** Whether the client is the caller of the session, and no more. */
   readonly isCaller: boolean;
   /** Events to send first, such as confirmations that are open. They have no ids. */
-  readonly first: readonly object[];
+  readonly first: readonly SessionEvent[];
   /** Ends the stream with this event, after those that came before it. Default: the stream ends with the session. */
   readonly last?: Promise<FinalEvent>;
   /** Where the bytes of an event count until the client has read it. */
@@ -43,7 +44,7 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
 
 async function* eventsOf(options: EventStreamOptions): AsyncGenerator<Uint8Array> {
   const { log, epoch, after, first, last, signal } = options;
-  for (const event of first) yield write(JSON.stringify(event), (event as { readonly type: string }).type);
+  for (const event of first) yield chunk(event);
   let final: FinalEvent | undefined;
   const settled = new AbortController();
   last?.then(
@@ -87,7 +88,12 @@ function* read(chunk: Uint8Array, { unread }: EventStreamOptions): Generator<Uin
 }
 
 function lostEvents(count: number): Uint8Array {
-  return write(JSON.stringify({ type: "events.lost", count }), "events.lost");
+  return chunk({ type: "events.lost", count });
+}
+
+/** An event without an id. */
+function chunk(event: SessionEvent): Uint8Array {
+  return write(JSON.stringify(event), event.type);
 }
 
 /** The event that was read last of each log: many clients read it at the same time. */

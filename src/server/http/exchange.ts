@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Handler, Hono } from "hono";
+import type { Context, Handler, Hono } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { Sender } from "../../http/authentication.ts";
 import type { Guards } from "../../http/more-routes.ts";
@@ -9,7 +10,7 @@ import { problemIn, type Shape } from "../../json/shape.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { matchesContentDigest } from "../../remote-protocol/signatures/base.ts";
-import type { Operation } from "../../shapes/operation.ts";
+import type { AnswerBody, Operation } from "../../shapes/operation.ts";
 import type { Client, Clients } from "../access/client.ts";
 import { badRequest, overloaded, revoked } from "./refusals.ts";
 
@@ -21,13 +22,21 @@ export interface AppBindings {
 /** The routes of sessions, with the exchange of the current request. */
 export type App = Hono<AppBindings>;
 
+/** What the handler of an operation gets. Its `json` answers with what the operation's answers say, and nothing else. */
+type Answering<Of extends Operation> = Pick<Context<AppBindings, Of["path"]>, "env" | "req"> & {
+  json<Status extends keyof Of["answers"] & ContentfulStatusCode = keyof Of["answers"] & 200>(
+    body: AnswerBody<Of, Status>,
+    status?: Status,
+  ): Response;
+};
+
 /** Serves an operation. `sessionApp` checks its access first. */
-export function serve<Path extends string>(
+export function serve<const Of extends Operation>(
   app: App,
-  { method, path }: Operation & { readonly path: Path },
-  handler: Handler<AppBindings, Path>,
+  { method, path }: Of,
+  handler: (context: Answering<Of>) => Response | Promise<Response>,
 ): void {
-  app.on(method, path, handler);
+  app.on(method, path, handler as unknown as Handler<AppBindings>);
 }
 
 /** The bytes of bodies that the server buffers. */

@@ -1,8 +1,6 @@
 import { JournalError } from "../../journal/journal-error.ts";
 import { principalIn } from "../../journal/read/record-members.ts";
-import type { JsonValue } from "../../json/value.ts";
-import type { PolicyDecision } from "../../policy/policy.ts";
-import { CallRepetition, JOURNAL, PolicyTrial } from "../../shapes/journal.ts";
+import { CallRepetition, JOURNAL, PolicyTrial, type RepeatedCall } from "../../shapes/journal.ts";
 import { SERVER } from "../../shapes/server.ts";
 import { type App, type Exchange, serve } from "../http/exchange.ts";
 import {
@@ -16,7 +14,7 @@ import {
   overloaded,
   unavailable,
 } from "../http/refusals.ts";
-import { latestDiffView, showJson } from "../journal-views.ts";
+import { latestDiffView, showTexts } from "../journal-views.ts";
 import type { SessionService } from "../service.ts";
 import { historyOf, orUnavailable, seqOf } from "./journal.ts";
 
@@ -98,19 +96,16 @@ export function journalTrialRoutes(app: App, service: SessionService): void {
     const asking = { name: client.name, principal: client.principal, signal };
     if (dryRun) {
       const decision = await repeats.decide(call, asking);
-      return json({ dryRun, toolChanged, decision: decisionView(decision), ...ranBy(client.principal?.id) });
+      const shown = showTexts(decision, redaction);
+      return json({ dryRun, toolChanged, decision: shown, ...ranBy(client.principal?.id) });
     }
     const execution = await repeats.run(call, asking);
-    const shown = execution && showJson(JSON.parse(JSON.stringify(execution)) as JsonValue, redaction);
+    const shown = execution && showTexts(execution, redaction);
     return json({ dryRun, toolChanged, execution: shown, ...ranBy(client.principal?.id) });
   });
-
-  function decisionView(decision: PolicyDecision): JsonValue {
-    return showJson(JSON.parse(JSON.stringify(decision)) as JsonValue, redaction);
-  }
 }
 
-function ranBy(id: string | undefined): object {
+function ranBy(id: string | undefined): Pick<RepeatedCall, "principal"> {
   return id === undefined ? {} : { principal: { id } };
 }
 

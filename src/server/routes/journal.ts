@@ -8,7 +8,7 @@ import { CALL_OUTCOMES, principalIn } from "../../journal/read/record-members.ts
 import type { JsonValue } from "../../json/value.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { Sessions } from "../../sessions/sessions.ts";
-import type { OverviewNumbers, RecordedOverview } from "../../shapes/journal.ts";
+import type { OverviewNumbers, RecordedCall, RecordedOverview } from "../../shapes/journal.ts";
 import { JOURNAL, MAX_LISTED_RECORDS } from "../../shapes/journal.ts";
 import type { Client } from "../access/client.ts";
 import { type App, type Exchange, pageOf, serve } from "../http/exchange.ts";
@@ -107,7 +107,7 @@ async function detail(
   history: JournalHistory,
   seq: number,
   { client, inspected: { redaction }, signal }: DetailOptions,
-): Promise<object> {
+): Promise<RecordedCall> {
   const call = await history.call(seq, signal);
   if (call === undefined || !visibleTo(client)(principalIn(call.begin))) throw notFound();
   const isSealed = call.begin["sealed"] !== undefined;

@@ -202,7 +202,7 @@ export function eventRoutes(app: App, service: SessionService): void {
       .filter(({ sessionId }) => service.withAbove(sessionId).includes(session.id))
       .map((confirmation) => publicConfirmationEvent({ type: "requested", confirmation }, isCaller));
     // How many events of another process are lost is not known.
-    const lost = seen === -1 ? [{ type: "events.lost" }] : [];
+    const lost = seen === -1 ? [{ type: "events.lost" } as const] : [];
     const room = service.stream(env);
     service.attach(env, session);
     const stream = eventStream({

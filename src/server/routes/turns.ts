@@ -4,7 +4,7 @@ import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { StoredMessage } from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Turn } from "../../sessions/turns/turn.ts";
-import { TURNS } from "../../shapes/turns.ts";
+import { TURNS, type TurnResults } from "../../shapes/turns.ts";
 import { type App, type Exchange, serve } from "../http/exchange.ts";
 import { forgotten, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
@@ -80,7 +80,7 @@ function viewOf(
   { id: messageId, calls, executions }: StoredMessage,
   session: Session,
   format: Format | undefined,
-): object {
+): TurnResults["messages"][number] {
   if (format === undefined)
     return { messageId, executions: executions.map((execution) => execution ?? null) };
   const ended = calls.flatMap((call, index) => {

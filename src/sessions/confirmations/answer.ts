@@ -44,10 +44,16 @@ export interface PersonAnswer {
   readonly signal?: AbortSignal;
 }
 
+/** How a person resolved a confirmation. */
+type PersonResolution = Resolution & {
+  readonly decision: "allow" | "answer" | "deny";
+  readonly by: string;
+};
+
 /** The outcome of an answer. */
 export type AnswerOutcome =
   /** The confirmation was resolved by this answer, or earlier by the same one. */
-  | { readonly outcome: "resolved"; readonly resolution: Resolution }
+  | { readonly outcome: "resolved"; readonly resolution: PersonResolution }
   /** Another answer was first. */
   | { readonly outcome: "lost"; readonly resolution: Resolution }
   /** The confirmation timed out or was cancelled. */
@@ -75,7 +81,7 @@ export function resolutionOf({ decision, by, ...answer }: PersonAnswer, at: numb
 
 /** Returns the outcome of an answer to a confirmation that is resolved. */
 export function outcomeOf(resolution: Resolution, answer: PersonAnswer, digest: string): AnswerOutcome {
-  if (resolution.choice === undefined) return { outcome: "gone" };
+  if (!isByPerson(resolution)) return { outcome: "gone" };
   const isSame =
     resolution.by === answer.by &&
     resolution.choice === answer.decision &&
@@ -85,6 +91,10 @@ export function outcomeOf(resolution: Resolution, answer: PersonAnswer, digest: 
     equalOptional(resolution.arguments, answer.arguments) &&
     equalOptional(resolution.approval as JsonValue | undefined, answer.approval as JsonValue | undefined);
   return { outcome: isSame ? "resolved" : "lost", resolution };
+}
+
+function isByPerson(resolution: Resolution): resolution is PersonResolution {
+  return resolution.choice !== undefined;
 }
 
 /** Whether a confirmation is in the session and the turn in which the person looked for it. */
