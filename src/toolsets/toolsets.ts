@@ -1,9 +1,9 @@
 import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { DuplicateToolError } from "../engine/registered-tool.ts";
 import { ToolRegistry } from "../engine/registry.ts";
-
-import type { Tool } from "../engine/tool.ts";
+import { defineTool, type Tool } from "../engine/tool.ts";
 import { type ProgramOptions, programTools } from "../programs/program-tools.ts";
+import { MAX_CHOICE_CHARS, MAX_CHOICES, MAX_QUESTION_CHARS } from "../tool/question.ts";
 import { basicTools, minimumTools } from "./basic-tools.ts";
 import { type DiagnosticsOptions, diagnosticsTools } from "./diagnostics-tools.ts";
 import { fsTools } from "./fs/fs-tools.ts";
@@ -11,12 +11,11 @@ import { type GitOptions, gitTools } from "./git/git-tools.ts";
 import { guardTools } from "./guard-tools.ts";
 import { indexTools } from "./index/index-tools.ts";
 import { type MemoryOptions, memoryTools } from "./memory-tools.ts";
-import { askTools, planTools } from "./person-tools.ts";
 import type { SearchTime } from "./search/search.ts";
 import { searchTools } from "./search/search-tools.ts";
 import { type SettingsOptions, settingsTools } from "./settings-tools.ts";
 import { type ShellOptions, shellTools, systemTools } from "./shell-tools.ts";
-import type { ToolsetNaming } from "./tool-parts.ts";
+import { inputSchema, type ToolsetNaming } from "./tool-parts.ts";
 import { type WebOptions, webTools } from "./web-tools.ts";
 
 /** Options of the toolsets `search` and `index`. */
@@ -187,4 +186,59 @@ export function registerBasicTools(
 ): void {
   refuseUnknown(options, NAMES, "registerBasicTools");
   registerTools(registry, basicTools(), options);
+}
+
+/** Asking changes nothing, and an answer approves nothing. */
+const askUser = defineTool({
+  name: "ask_user",
+  description:
+    "Asks the user a question, and returns the answer: one of the options, or any text if there are none. The answer is no permission to do anything.",
+  sideEffects: "none",
+  inputSchema: inputSchema(
+    { question: { type: "string", minLength: 1, maxLength: MAX_QUESTION_CHARS } },
+    {
+      options: {
+        type: "array",
+        items: { type: "string", minLength: 1, maxLength: MAX_CHOICE_CHARS },
+        minItems: 1,
+        maxItems: MAX_CHOICES,
+        uniqueItems: true,
+      },
+    },
+  ),
+  host: async ({ question, options }, { ask }) => ({
+    answer: await ask({ question, ...(options !== undefined && { choices: options }) }),
+  }),
+});
+
+/** A tool with which the model asks the user: `ask_user`. */
+function askTools(): readonly Tool[] {
+  return [askUser];
+}
+
+/** The longest plan, in UTF-16 code units. */
+const MAX_PLAN_LENGTH = 20_000;
+
+/** The call runs once a person has allowed it, which is what approves the plan. */
+const submitPlan = defineTool({
+  name: "submit_plan",
+  description:
+    "Submits a plan of what you are going to do, for a person to approve. Until a plan is approved, you can only read. " +
+    "Returns { approved: true }.",
+  sideEffects: "none",
+  confirm: "plan",
+  inputSchema: inputSchema({
+    plan: {
+      type: "string",
+      minLength: 1,
+      maxLength: MAX_PLAN_LENGTH,
+      description: "The whole plan, step by step",
+    },
+  }),
+  host: () => ({ approved: true }),
+});
+
+/** A tool with which the model has its plan approved: `submit_plan`. */
+export function planTools(): readonly Tool[] {
+  return [submitPlan];
 }

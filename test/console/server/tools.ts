@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
-import { planTools } from "../../../src/toolsets/person-tools.ts";
+import { planTools } from "../../../src/toolsets/toolsets.ts";
 
 const TEXT = { type: "object", properties: { text: { type: "string" } } } as const;
 

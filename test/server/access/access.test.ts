@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
-import { planTools } from "../../../src/toolsets/person-tools.ts";
+import { planTools } from "../../../src/toolsets/toolsets.ts";
 import { dispatchBody, send } from "../../executor/harness.ts";
 import {
   type ClientName,

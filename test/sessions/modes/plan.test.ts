@@ -3,7 +3,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { ModeChange } from "../../../src/sessions/modes/current-mode.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { planTools } from "../../../src/toolsets/person-tools.ts";
+import { planTools } from "../../../src/toolsets/toolsets.ts";
 import { answerTo, call, type TestSessions, testSessions, tool } from "../harness.ts";
 
 const TOOLS = [
