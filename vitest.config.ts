@@ -61,7 +61,7 @@ const REST = named([
   "journal/{edits,files-in-use}",
   "journal/diff/diff-policies",
   "journal/{history/list-calls,machines/verify-journals}",
-  "mcp/import/hostile-{calls,http,lists,servers}",
+  "mcp/import/{hostile-{calls,http,lists,servers},slow-servers}",
   "mcp/import/starting-servers",
   "mcp/conformance/run-scenarios",
   "mcp/server/{elicitation,programs,request-state,tool-search,stdio/gateway,stdio/peers}",

@@ -1,4 +1,5 @@
 import type { EventStream } from "../engine/call/events.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
 import { CallMetrics } from "../executor/call-metrics.ts";
 import {
   CALL_SECONDS,
@@ -10,6 +11,7 @@ import {
 } from "../http/prometheus-text.ts";
 import type { ConfirmationEvent } from "../sessions/confirmations/confirmation-broker.ts";
 import type { Sessions } from "../sessions/sessions.ts";
+import { isMcpImplementation, type McpServerState } from "../tool/implementations/remote-implementation.ts";
 import type { Admin } from "./admin.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
 
@@ -82,7 +84,7 @@ export class SessionMetrics {
   }
 
   read(): readonly Metric[] {
-    const { sessions, admin } = this.#measured;
+    const { sessions, admin, tools } = this.#measured;
     const confirmations = sessions.openConfirmations();
     const now = Date.now();
     const age = confirmations.reduce((most, { askedAt }) => Math.max(most, now - askedAt), 0) / 1_000;
@@ -114,9 +116,70 @@ export class SessionMetrics {
         "0 while the store of sessions cannot be written.",
         sessions.problem === undefined ? 1 : 0,
       ),
+      ...serverMetrics(mcpServersOf(tools.registry)),
       gauge("paused", "1 while the server is paused.", admin.isPaused ? 1 : 0),
     ];
   }
+}
+
+/** An MCP server of the tools. */
+interface MeasuredServer {
+  readonly name: string;
+  readonly state: McpServerState;
+  readonly tools: number;
+}
+
+/** Finds the MCP servers of registered tools. */
+export function mcpServersOf(registry: ToolRegistry): readonly MeasuredServer[] {
+  const servers = new Map<string, { state: McpServerState; tools: number }>();
+  for (const toolName of registry.names) {
+    const { remote } = registry.find(toolName)?.tool ?? {};
+    if (!isMcpImplementation(remote)) continue;
+    const name = String(remote.mcp.toJSON()["server"]);
+    const known = servers.get(name);
+    if (known === undefined) servers.set(name, { state: remote.mcp.state, tools: 1 });
+    else known.tools++;
+  }
+  return Array.from(servers, ([name, server]) => ({ name, ...server }));
+}
+
+function serverMetrics(servers: readonly MeasuredServer[]): readonly Metric[] {
+  const metric = (
+    name: string,
+    type: Metric["type"],
+    help: string,
+    read: (state: McpServerState) => number,
+  ): Metric => ({
+    name: `sandgate_mcp_server_${name}`,
+    type,
+    help,
+    samples: servers.map(({ name: server, state }) => ({ labels: { server }, value: read(state) })),
+  });
+  return [
+    metric("connected", "gauge", "1 while the MCP server is connected.", (state) => +state.isConnected),
+    metric(
+      "paused",
+      "gauge",
+      "1 while the MCP server gets no calls, since it did not answer several.",
+      (state) => +state.isPaused,
+    ),
+    metric("calls_running", "gauge", "Calls that the MCP server runs.", (state) => state.running),
+    metric(
+      "calls_waiting",
+      "gauge",
+      "Calls that wait until the MCP server runs fewer.",
+      (state) => state.waiting,
+    ),
+    {
+      name: "sandgate_mcp_server_calls_refused_total",
+      type: "counter",
+      help: "Calls that were not sent to the MCP server: it was busy or paused.",
+      samples: servers.flatMap(({ name: server, state }) => [
+        { labels: { server, reason: "busy" }, value: state.refusedBusy },
+        { labels: { server, reason: "paused" }, value: state.refusedPaused },
+      ]),
+    },
+  ];
 }
 
 /** Counts by labels, whose values are bounded in number. */

@@ -127,9 +127,19 @@ export const Overview = object({
     { open: integer(), running: integer(), waiting: integer() },
     { description: "The open sessions, their calls that run, and the confirmations that wait for a person." },
   ),
-  mcpServers: list(object({ name: string(), isConnected: boolean(), tools: integer() }), {
-    description: "The MCP servers of the tools.",
-  }),
+  mcpServers: list(
+    object({
+      name: string(),
+      isConnected: boolean(),
+      isPaused: boolean({
+        description: "Whether it gets no calls for a while, since it did not answer several in a row.",
+      }),
+      running: integer({ description: "The calls that it runs." }),
+      waiting: integer({ description: "The calls that wait until it runs fewer." }),
+      tools: integer(),
+    }),
+    { description: "The MCP servers of the tools." },
+  ),
   recorded: optional(
     object(
       {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { guardFiles } from "../../base/guarded-files.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
@@ -15,6 +16,7 @@ import type { ToolClasses } from "../../mcp/import/tool-name.ts";
 import type { DefinitionLock } from "../../pins/lock-file.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
+import { MCP_LOAD_DEFAULTS } from "../../sandboxes/remote/mcp-client/server-load.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { whyElsewhere, whyNotShown, whyUnreachable } from "./grants-without-effect.ts";
 import { absolutePathBeside, guardConfined } from "./guard-code.ts";
@@ -123,6 +125,27 @@ const HTTP_SERVER: JsonObject = {
   oauth: described(OAUTH, "How tokens for it are got: see docs/mcp.md#oauth. Default: it gets none."),
 };
 
+const MILLISECONDS: JsonObject = { ...COUNT, maximum: MAX_DELAY_MS, title: "milliseconds" };
+
+const CALLS: JsonObject = mapOf({
+  maxConcurrent: described(
+    COUNT,
+    `How many calls it runs at once. Those that wait for a person do not count. Default: ${MCP_LOAD_DEFAULTS.maxConcurrent}.`,
+  ),
+  maxWaiting: described(
+    { type: "integer", minimum: 0 },
+    `How many more wait for their turn; others fail at once. Default: ${MCP_LOAD_DEFAULTS.maxWaiting}.`,
+  ),
+  maxWaitMs: described(
+    MILLISECONDS,
+    `How long a call waits for its turn at most. Default: ${MCP_LOAD_DEFAULTS.maxWaitMs}.`,
+  ),
+  maxFaults: described(
+    COUNT,
+    `After how many calls in a row without an answer it gets none for a while. Default: ${MCP_LOAD_DEFAULTS.maxFaults}.`,
+  ),
+});
+
 /** The shape of `mcp`. */
 export const MCP_SHAPE: CompiledShape = compileShape(
   mapOf(
@@ -139,6 +162,10 @@ export const MCP_SHAPE: CompiledShape = compileShape(
           keepsNames: described(
             FLAG,
             "Whether its tools and prompts keep their own names, in place of `mcp_<server>_<name>`. Default: `false`.",
+          ),
+          calls: described(
+            CALLS,
+            "How many calls it gets at once, and when it gets none for a while: see docs/mcp.md#slow-servers.",
           ),
         }),
         description:

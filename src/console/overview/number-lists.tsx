@@ -89,12 +89,13 @@ export function NumberLists({ recorded, inRange }: NumberListsProps): JSX.Elemen
 /** The MCP servers, and whether they are connected. */
 export function ServerList({ servers }: { readonly servers: OverviewNumbers["mcpServers"] }): JSX.Element {
   return (
-    <List title="MCP servers" columns={["Server", "State", "Tools"]} isEmpty={servers.length === 0}>
-      {servers.map(({ name, isConnected, tools }) => (
+    <List title="MCP servers" columns={["Server", "State", "Calls", "Tools"]} isEmpty={servers.length === 0}>
+      {servers.map(({ name, isConnected, isPaused, running, waiting, tools }) => (
         <Row key={name} name={name}>
           <td>
-            <Badge word={isConnected ? "connected" : "not connected"} />
+            <Badge word={isPaused ? "paused" : isConnected ? "connected" : "not connected"} />
           </td>
+          <td class="number">{waiting > 0 ? `${running} + ${waiting} waiting` : running}</td>
           <td class="number">
             <a href={hashOf("tools")}>{tools}</a>
           </td>

@@ -25,6 +25,7 @@ const TONES: Readonly<Record<string, string>> = {
   pinned: "good",
   connected: "good",
   "not connected": "bad",
+  paused: "bad",
   created: "good",
   modified: "attention",
   deleted: "bad",

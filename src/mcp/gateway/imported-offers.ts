@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { BusyError, readInTurn } from "../../sandboxes/remote/mcp-client/call-tool.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import type { HostContext } from "../../tool/implementations/implementations.ts";
 import type { McpCallIdentity } from "../../tool/implementations/remote-implementation.ts";
@@ -226,14 +227,16 @@ async function read(
   const call: McpCallIdentity = { callId, turnId };
   const link = links.of(connection.name, call, pauseOf(context))?.link;
   try {
-    return await connection.read(method, params, signal, link);
+    const owner = { principal: context.principal?.id, session: context.sessionId };
+    return await readInTurn(connection, owner, method, params, signal, link);
   } catch (error) {
     signal.throwIfAborted();
     const isServers =
       error instanceof Error && "code" in error && typeof error.code === "number" && error.code > -40_000;
-    const message = isServers
-      ? error.message
-      : "The server of the tool cannot be reached, or its answer cannot be used";
+    const message =
+      error instanceof Error && (isServers || error instanceof BusyError)
+        ? error.message
+        : "The server of the tool cannot be reached, or its answer cannot be used";
     throw new ToolFailure("execution_error", message);
   }
 }

@@ -30,7 +30,7 @@ import {
   type StdioServerOptions,
 } from "./server-options.ts";
 
-type ProgramOptions = Omit<StdioServerOptions, "asks" | "keepsNames">;
+type ProgramOptions = Omit<StdioServerOptions, "asks" | "keepsNames" | "calls">;
 
 type Starts = Pick<Sandboxes, "startConfinedProgram">;
 
@@ -80,7 +80,13 @@ export function connectionTo(
   if (isHttpServer(options)) return httpConnection(name, options, services);
   const { onNotice, hasClients } = services;
   const asks = hasClients ? capabilitiesOf(asksOf(options)) : {};
-  return new McpConnection({ name, open: stdioOpener(options, sandboxes), onNotice, asks });
+  return new McpConnection({
+    name,
+    open: stdioOpener(options, sandboxes),
+    onNotice,
+    asks,
+    load: options.calls,
+  });
 }
 
 /** Makes the connection to a server that is spoken to over HTTP. */
@@ -102,6 +108,7 @@ function httpConnection(
     connectTimeoutMs,
     onNotice,
     asks,
+    load: options.calls,
   });
 }
 
@@ -114,7 +121,7 @@ function capabilitiesOf(asks: ReadonlySet<McpAsk>): ServerAsks {
 }
 
 function stdioOpener(
-  { asks: _, keepsNames: _keepsNames, ...program }: StdioServerOptions,
+  { asks: _, keepsNames: _keepsNames, calls: _calls, ...program }: StdioServerOptions,
   sandboxes: Pick<Sandboxes, "startConfinedProgram">,
 ): OpenTransport {
   return async (_sdk, filter, notify) => {

@@ -1,13 +1,16 @@
+import { MAX_DELAY_MS } from "../../base/timers.ts";
 import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { checkNetGrant, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import type { LongRunningLimits } from "../../sandboxes/process/long-running/running-program.ts";
+import type { McpLoadOptions } from "../../sandboxes/remote/mcp-client/server-load.ts";
 import type { McpAsk } from "../gateway/client-link.ts";
 import { checkOAuth, type OAuthOptions } from "../oauth/oauth-options.ts";
 
 const STDIO_NAMES: OptionNames<StdioServerOptions> = {
   asks: true,
   keepsNames: true,
+  calls: true,
   command: true,
   args: true,
   env: true,
@@ -19,6 +22,7 @@ const STDIO_NAMES: OptionNames<StdioServerOptions> = {
 const HTTP_NAMES: OptionNames<HttpServerOptions> = {
   asks: true,
   keepsNames: true,
+  calls: true,
   url: true,
   headers: true,
   addresses: true,
@@ -38,6 +42,8 @@ export interface ServerTraits {
    * before one server whose clients know them. Names that are taken are skipped. Default: `false`.
    */
   readonly keepsNames?: boolean;
+  /** How many calls it gets at once, and when it gets none for a while. Default: those of {@link McpLoadOptions}. */
+  readonly calls?: McpLoadOptions;
 }
 
 /** A server that is a program, spoken to over its standard streams. It runs in the sandbox `process`. */
@@ -106,6 +112,7 @@ export function checkServer(name: string, options: ImportedServerOptions): void 
   if (options.asks?.some((ask) => !ASKS.includes(ask)) === true) {
     throw new TypeError(`asks of the MCP server '${name}' must be some of ${ASKS.join(", ")}`);
   }
+  if (options.calls !== undefined) checkLoad(name, options.calls);
   if (!isHttpServer(options)) {
     if (typeof options.command !== "string" || options.command === "") {
       throw new TypeError(`the MCP server '${name}' must have either command or url`);
@@ -128,6 +135,24 @@ export function checkServer(name: string, options: ImportedServerOptions): void 
   checkOAuth(name, options.oauth);
   if (Object.keys(options.headers ?? {}).some((header) => header.toLowerCase() === "authorization")) {
     throw new TypeError(`the MCP server '${name}' must have either oauth or an authorization header`);
+  }
+}
+
+const LOAD_NAMES: OptionNames<McpLoadOptions> = {
+  maxConcurrent: true,
+  maxWaiting: true,
+  maxWaitMs: true,
+  maxFaults: true,
+};
+
+function checkLoad(name: string, calls: McpLoadOptions): void {
+  refuseUnknown(calls, LOAD_NAMES, `calls of the MCP server '${name}'`);
+  for (const [member, value] of Object.entries(calls)) {
+    const least = member === "maxWaiting" ? 0 : 1;
+    if (!Number.isSafeInteger(value) || value < least || value > MAX_DELAY_MS)
+      throw new TypeError(
+        `calls.${member} of the MCP server '${name}' must be a whole number from ${least} to ${MAX_DELAY_MS}`,
+      );
   }
 }
 

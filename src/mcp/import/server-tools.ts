@@ -3,7 +3,7 @@ import { ToolRegistrationError } from "../../engine/registered-tool.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import { callTool } from "../../sandboxes/remote/mcp-client/call-tool.ts";
+import { type CalledTool, type CallToolEnd, callTool } from "../../sandboxes/remote/mcp-client/call-tool.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
 import { type CompiledSchema, compileSchema } from "../../schema/compiled-schema.ts";
@@ -13,9 +13,11 @@ import type {
   McpCallEnd,
   McpCallOptions,
   McpProgress,
+  McpServerState,
   McpToolHandle,
 } from "../../tool/implementations/remote-implementation.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
+import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { CallLinks } from "../gateway/client-link.ts";
 import { type ListedTool, readListedTools } from "./listed-tool.ts";
 import type { ImportedClasses, ToolNames } from "./tool-name.ts";
@@ -48,29 +50,49 @@ class ToolHandle implements McpToolHandle {
     return this.#options.tool.listed;
   }
 
-  get isConnected(): boolean {
-    return this.#options.connection.info !== undefined;
+  get state(): McpServerState {
+    const { connection } = this.#options;
+    return { isConnected: connection.info !== undefined, ...connection.load.state };
   }
 
   async call(args: JsonObject, options: McpCallOptions): Promise<McpCallEnd> {
-    const { connection, tool, sideEffects, links } = this.#options;
+    const { connection, tool, sideEffects } = this.#options;
     const isRepeatable = sideEffects === "none" || sideEffects === "read";
     const { original: name, inputSchema, listed } = tool;
     const called = { name, inputSchema, listed, isRepeatable };
-    const { signal, call, trace, pause, onProgress, onLog } = options;
+    const { owner = {}, signal, pause } = options;
+    const end = await connection.load.run({ owner, signal, pause }, (leave) => {
+      // While a person answers, others get its place.
+      const paused = (): (() => void) => {
+        const resumes = [pause?.(), leave()];
+        return () => {
+          for (const resume of resumes) resume?.();
+        };
+      };
+      return this.#send(called, args, options, paused);
+    });
+    return end.status === "result" ? this.#checked(end) : end;
+  }
+
+  #send(
+    called: CalledTool,
+    args: JsonObject,
+    { signal, call, trace, onProgress, onLog }: McpCallOptions,
+    pause: PauseWallTime,
+  ): Promise<CallToolEnd> {
+    const { connection, links } = this.#options;
     const linked = links?.of(connection.name, call, pause);
     const report = (progress: McpProgress): void => {
       linked?.client.progress(progress);
       onProgress?.(progress);
     };
-    const end = await callTool(connection, called, args, {
+    return callTool(connection, called, args, {
       signal,
       trace,
       ...(onLog && { onLog }),
       ...(linked && { link: linked.link }),
       ...((linked !== undefined || onProgress !== undefined) && { onProgress: report }),
     });
-    return end.status === "result" ? this.#checked(end) : end;
   }
 
   /** A result that is not what the tool declares must not pass for one. */

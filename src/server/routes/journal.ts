@@ -22,6 +22,7 @@ import {
 } from "../http/refusals.ts";
 import { callDetail, callView, reportView, shownName } from "../journal-views.ts";
 import type { Inspected, SessionService } from "../service.ts";
+import { mcpServersOf } from "../session-metrics.ts";
 
 /** Milliseconds after which a verification ends. */
 const MAX_VERIFICATION_MS = 600_000;
@@ -253,18 +254,17 @@ async function sessionCounts(sessions: Sessions, client: Client): Promise<Overvi
   };
 }
 
-/** The MCP servers of the tools, in the order of their names, and whether they are connected now. */
+/** The MCP servers of the tools, in the order of their names, with their current state. */
 function mcpServers(registry: ToolRegistry, redaction: Redaction): OverviewNumbers["mcpServers"] {
-  const servers = new Map<string, { isConnected: boolean; tools: number }>();
-  for (const toolName of registry.names) {
-    const { remote } = registry.find(toolName)?.tool ?? {};
-    if (remote === undefined || !("mcp" in remote)) continue;
-    const name = shownName(String(remote.mcp.toJSON()["server"]), redaction);
-    const { tools = 0 } = servers.get(name) ?? {};
-    servers.set(name, { isConnected: remote.mcp.isConnected, tools: tools + 1 });
-  }
-  return [...servers]
-    .map(([name, server]) => ({ name, ...server }))
+  return mcpServersOf(registry)
+    .map(({ name, state: { isConnected, isPaused, running, waiting }, tools }) => ({
+      name: shownName(name, redaction),
+      isConnected,
+      isPaused,
+      running,
+      waiting,
+      tools,
+    }))
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 

@@ -1,3 +1,4 @@
+import type { QueueOwner } from "../../base/fair-queue.ts";
 import { isLoopbackHost } from "../../base/http-syntax.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import { compileHeaders, compileUrl } from "../../http-template/http-template.ts";
@@ -102,12 +103,28 @@ export interface McpImplementation {
 export interface McpToolHandle {
   /** The definition as the server listed it, deeply frozen. */
   readonly listed: JsonObject;
-  /** Whether there is a connection to the server now. */
-  readonly isConnected: boolean;
+  /** The current state of the server. */
+  readonly state: McpServerState;
   /** Calls the tool. Never rejects. */
   call(args: JsonObject, options: McpCallOptions): Promise<McpCallEnd>;
   /** Returns what the digest of the tool's definition covers besides what the tool itself declares. */
   toJSON(): JsonObject;
+}
+
+/** The current state of an MCP server. */
+export interface McpServerState {
+  /** Whether there is a connection to it. */
+  readonly isConnected: boolean;
+  /** Whether it gets no calls for a while, since it did not answer several in a row. */
+  readonly isPaused: boolean;
+  /** How many calls it runs. */
+  readonly running: number;
+  /** How many calls wait for their turn. */
+  readonly waiting: number;
+  /** How many calls were not sent since others took all places. */
+  readonly refusedBusy: number;
+  /** How many calls were not sent since it was paused. */
+  readonly refusedPaused: number;
 }
 
 /** Options of {@link McpToolHandle.call}. */
@@ -120,6 +137,8 @@ export interface McpCallOptions {
   readonly onLog?: (level: LogLevel, message: string) => void;
   /** Which call it is, so that its client can be found. Default: it has none. */
   readonly call?: McpCallIdentity;
+  /** Whose call it is: principals and their sessions take turns if the server is busy. Default: nobody's. */
+  readonly owner?: QueueOwner;
   /** Continues the trace of the call, as members of `_meta`. Default: it is not traced. */
   readonly trace?: TraceHeaders | undefined;
   /** Stops the call's wall time while a person answers. Default: it continues. */
@@ -150,6 +169,13 @@ export type McpCallEnd =
   | { readonly status: "malformed"; readonly message: string; readonly detail?: string }
   /** There is no connection, or it ended. `sent`: whether the server may have got the request. */
   | { readonly status: "unavailable"; readonly sent: boolean; readonly detail: string }
+  /** It was not sent, since the server is busy or paused. `message` says so; `waitedMs`: how long it waited for its turn. */
+  | {
+      readonly status: "refused";
+      readonly message: string;
+      readonly detail: string;
+      readonly waitedMs?: number;
+    }
   /** The signal was aborted. */
   | { readonly status: "cancelled"; readonly sent: boolean };
 

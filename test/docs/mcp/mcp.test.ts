@@ -32,6 +32,17 @@ test.skipIf(unavailable)("the config of docs/mcp.md reads a file through the ref
   expect(stdout).toContain("permission_denied");
 });
 
+test("the config with calls in docs/mcp.md is read, and its numbers are checked", async () => {
+  const [, config = ""] = /```yaml\n(mcp:(?:(?!```).)*? calls:.*?)```/s.exec(text) ?? [];
+  const check = async (mcp: string): Promise<string> => {
+    const folder = await createFolder({ "sandgate.yaml": `${mcp}policy: { rules: [] }\n` });
+    const address = ["mcp", "logout", "search", "--config", join(folder, "sandgate.yaml")];
+    return (await sandgate(address)).stderr;
+  };
+  expect(await check(config)).not.toContain("calls");
+  expect(await check(config.replace("maxConcurrent: 16", "maxConcurrent: 0"))).toContain("must be >= 1");
+});
+
 test("the config with oauth in docs/mcp.md can be used by the commands beside it", async () => {
   const [, config = "", , logout = ""] =
     /```yaml\n(mcp:(?:(?!```).)*?oauth:.*?)```\n\n```\nsandgate (.*?)\nsandgate (.*?)\n```/s.exec(text) ?? [];

@@ -76,7 +76,14 @@ test("open sessions, waiting questions and MCP servers are counted without a jou
   const mcp = (server: string, isConnected: boolean): Tool["remote"] => ({
     mcp: {
       listed: {},
-      isConnected,
+      state: {
+        isConnected,
+        isPaused: !isConnected,
+        running: 1,
+        waiting: 2,
+        refusedBusy: 3,
+        refusedPaused: 4,
+      },
       toJSON: () => ({ server }),
       call: () => Promise.resolve({ status: "cancelled", sent: false }),
     },
@@ -98,9 +105,15 @@ test("open sessions, waiting questions and MCP servers are counted without a jou
   await own.dispatch(await own.open(), [{ id: "c", name: "write_note", arguments: {} }]);
   await new TestClient(server, "carol").confirmations();
   const mcpServers = [
-    { name: "files", isConnected: true, tools: 2 },
-    { name: "ma\\u202eil", isConnected: false, tools: 1 },
+    { name: "files", isConnected: true, isPaused: false, running: 1, waiting: 2, tools: 2 },
+    { name: "ma\\u202eil", isConnected: false, isPaused: true, running: 1, waiting: 2, tools: 1 },
   ];
   expect(await erin.json("GET", PATH)).toEqual({ sessions: { open: 1, running: 0, waiting: 1 }, mcpServers });
+  const { text } = await erin.send("GET", "/metrics");
+  expect(text).toContain('sandgate_mcp_server_connected{server="files"} 1\n');
+  expect(text).toContain('sandgate_mcp_server_paused{server="files"} 0\n');
+  expect(text).toContain('sandgate_mcp_server_calls_running{server="files"} 1\n');
+  expect(text).toContain('sandgate_mcp_server_calls_waiting{server="files"} 2\n');
+  expect(text).toContain('sandgate_mcp_server_calls_refused_total{server="files",reason="busy"} 3\n');
   expect(await mallory.json("GET", PATH)).toMatchObject({ sessions: { open: 0, running: 0, waiting: 0 } });
 });

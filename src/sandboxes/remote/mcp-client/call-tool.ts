@@ -1,8 +1,10 @@
+import type { QueueOwner } from "../../../base/fair-queue.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/remote-implementation.ts";
 import { type McpConnection, NotConnectedError } from "./connection.ts";
 import type { McpCallLink } from "./questions/open-calls.ts";
-import { LaterRequestError, SessionGoneError, unsentErrorIn } from "./unsent.ts";
+import type { LoadVerdict } from "./server-load.ts";
+import { AuthorizationError, LaterRequestError, SessionGoneError, unsentErrorIn } from "./unsent.ts";
 import type { Wire } from "./wire.ts";
 import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";
 
@@ -15,6 +17,12 @@ const REFUSALS: ReadonlySet<unknown> = new Set([-32_700, -32_020, -32_021, -32_0
 
 /** The code of a request whose headers do not match its body. */
 const HEADER_MISMATCH = -32_020;
+
+/** How a call ended, and what that shows about the server. */
+export interface CallToolEnd {
+  readonly value: McpCallEnd;
+  readonly verdict: LoadVerdict;
+}
 
 /** Options of {@link callTool}. */
 export interface CallToolOptions extends Pick<McpCallOptions, "signal" | "trace" | "onProgress" | "onLog"> {
@@ -45,12 +53,53 @@ export async function callTool(
   tool: CalledTool,
   args: JsonObject,
   options: CallToolOptions,
-): Promise<McpCallEnd> {
+): Promise<CallToolEnd> {
   const first = await callOnce(connection, tool, args, options);
   // The tool may name other headers now. Its new definition has to be approved before it is called.
   if (first.end.status === "error" && first.end.code === HEADER_MISMATCH) connection.expireTools();
-  if (options.signal.aborted || !mayRepeat(first, tool)) return first.end;
-  return (await callOnce(connection, tool, args, options)).end;
+  const isLast = options.signal.aborted || !mayRepeat(first, tool);
+  const last = isLast ? first : await callOnce(connection, tool, args, options);
+  return { value: last.end, verdict: verdictOf(last, options.signal) };
+}
+
+function verdictOf({ end, error, works }: Attempt, signal: AbortSignal): LoadVerdict {
+  if (end.status === "cancelled") return signal.reason === "timeout" ? "fails" : "unknown";
+  if (end.status !== "unavailable" || works) return "works";
+  // A server that requires a login is not down.
+  return unsentErrorIn(error) instanceof AuthorizationError ? "unknown" : "fails";
+}
+
+/** A request was not sent, since its server is busy or paused. `message` is for the model. */
+export class BusyError extends Error {
+  override readonly name = "BusyError";
+}
+
+interface JudgedRead {
+  readonly value: { readonly result: JsonObject } | { readonly error: unknown };
+  readonly verdict: LoadVerdict;
+}
+
+/** Reads something of a server, as `McpConnection.read` does, in its turn. Throws {@link BusyError} if it is not sent. */
+export async function readInTurn(
+  connection: McpConnection,
+  owner: QueueOwner,
+  ...[method, params, signal, link]: Parameters<McpConnection["read"]>
+): Promise<JsonObject> {
+  const read = await connection.load.run({ owner, signal }, async (): Promise<JudgedRead> => {
+    try {
+      return { value: { result: await connection.read(method, params, signal, link) }, verdict: "works" };
+    } catch (error) {
+      const { status } = endOf(error);
+      const isUnknown = signal.aborted || unsentErrorIn(error) instanceof AuthorizationError;
+      return {
+        value: { error },
+        verdict: isUnknown ? "unknown" : status === "unavailable" ? "fails" : "works",
+      };
+    }
+  });
+  if ("result" in read) return read.result;
+  if ("error" in read) throw read.error;
+  throw new BusyError(read.status === "refused" ? read.message : "the request was cancelled");
 }
 
 interface Attempt {
@@ -59,6 +108,10 @@ interface Attempt {
   readonly wire?: Wire;
   /** Whether the server did not know the session. */
   readonly isGone?: boolean;
+  /** Why there is no answer. */
+  readonly error?: unknown;
+  /** Whether the server works, although it got no call. */
+  readonly works?: true;
 }
 
 function mayRepeat({ end, wire, isGone }: Attempt, { isRepeatable }: CalledTool): boolean {
@@ -80,11 +133,11 @@ async function callOnce(
     wire = await connection.wire(signal);
     if (!(await connection.lists(wire, tool, signal))) {
       const detail = "the server was started or deployed anew, and its definition of the tool is another one";
-      return { end: { status: "unavailable", sent: false, detail } };
+      return { end: { status: "unavailable", sent: false, detail }, works: true };
     }
   } catch (error) {
     if (signal.aborted) return { end: { status: "cancelled", sent: false } };
-    return { end: { status: "unavailable", sent: false, detail: messageOf(error) } };
+    return { end: { status: "unavailable", sent: false, detail: messageOf(error) }, error };
   }
   try {
     const result = await wire.callTool(name, args, inputSchema, options, link);
@@ -92,7 +145,7 @@ async function callOnce(
   } catch (error) {
     if (signal.aborted) return { wire, end: { status: "cancelled", sent: true } };
     if (error instanceof LaterRequestError) return { wire, end: begun(endOf(error.cause)) };
-    return { wire, end: endOf(error), isGone: unsentErrorIn(error) instanceof SessionGoneError };
+    return { wire, end: endOf(error), error, isGone: unsentErrorIn(error) instanceof SessionGoneError };
   }
 }
 

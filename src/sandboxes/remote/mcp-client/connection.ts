@@ -6,6 +6,7 @@ import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
 import type { ServerAsks } from "./questions/asked-requests.ts";
 import { Rate, Restarts } from "./rate.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
+import { type McpLoadOptions, ServerLoad } from "./server-load.ts";
 import { AuthorizationError, UnsentError, unsentErrorIn } from "./unsent.ts";
 import { keepSubscribed, LIST_KINDS, type ListKind, type McpServerInfo, Wire } from "./wire.ts";
 import { WireFilter } from "./wire-filter.ts";
@@ -30,6 +31,8 @@ export interface McpConnectionOptions {
   /** Milliseconds for the first answer, in which a person may have to log in. Default: those of each other request. */
   readonly connectTimeoutMs?: number | undefined;
   readonly onNotice?: OnMcpNotice | undefined;
+  /** How much it gets to do. */
+  readonly load?: McpLoadOptions | undefined;
   /** The requests that the server may make to the client of a call. Default: none. */
   readonly asks?: ServerAsks | undefined;
 }
@@ -52,6 +55,8 @@ export class NotConnectedError extends Error {
  */
 export class McpConnection {
   readonly name: string;
+  /** What it has to do. */
+  readonly load: ServerLoad;
   readonly #open: OpenTransport;
   readonly #connectTimeoutMs: number | undefined;
   readonly #notify: Notify;
@@ -75,12 +80,13 @@ export class McpConnection {
   /** The pause before the next attempt. */
   #pausing: NodeJS.Timeout | undefined;
 
-  constructor({ name, open, connectTimeoutMs, onNotice, asks = {} }: McpConnectionOptions) {
+  constructor({ name, open, connectTimeoutMs, onNotice, load = {}, asks = {} }: McpConnectionOptions) {
     this.#asks = asks;
     this.name = name;
     this.#open = open;
     this.#connectTimeoutMs = connectTimeoutMs;
     this.#notify = noticesOf(name, onNotice);
+    this.load = new ServerLoad(load, this.#notify);
   }
 
   /** Adds a listener, and returns a function that removes it. */
@@ -219,7 +225,7 @@ export class McpConnection {
         this.#hasBegun = false;
         this.#retryIn(LOGIN_RETRY_MS);
       } else setImmediate(() => this.#reopen());
-      throw new NotConnectedError(`the server cannot be connected to: ${why}`);
+      throw new NotConnectedError(`the server cannot be connected to: ${why}`, { cause: error });
     }
   }
 
@@ -351,6 +357,7 @@ export class McpConnection {
   /** Ends the server, if it was started here. Idempotent. */
   async close(): Promise<void> {
     this.#closing.abort();
+    this.load.close();
     clearTimeout(this.#retry);
     const connecting = this.#connecting?.catch(() => undefined);
     const wire = this.#wire ?? (await connecting);

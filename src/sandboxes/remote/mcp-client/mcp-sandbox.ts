@@ -72,10 +72,12 @@ export class McpSandbox implements Sandbox {
     try {
       const args = isJsonObject(task.input) ? task.input : NOTHING;
       const reports = reportsTo(task.observer);
-      const { callId, turnId } = task;
+      const { callId, turnId, principal, sessionId } = task;
+      const owner = { principal: principal?.id, session: sessionId, tool: task.toolName };
       const end = await remote.mcp.call(args, {
         signal: call.signal,
         call: { callId, turnId },
+        owner,
         trace: traceHeadersOf(task),
         pause: () => this.#pause(call),
         ...reports,
@@ -197,6 +199,19 @@ function outcomeOf({ end, cause, wallTimeMs }: EndOfTask, outputBytes: number): 
       const { message, detail } = end;
       const failed = { status: "failed", effect: "unknown", used, message, userVisible: true } as const;
       return detail === undefined ? failed : { ...failed, detail };
+    }
+    case "refused": {
+      const { message, detail, waitedMs } = end;
+      if (waitedMs !== undefined)
+        return {
+          status: "unavailable",
+          hasWaited: true,
+          effect: "none",
+          used: { ...used, waitedMs },
+          detail,
+        };
+      const code = "sandbox_unavailable";
+      return { status: "failed", code, effect: "none", used, message, userVisible: true, detail };
     }
     case "unavailable":
       return { status: "unavailable", effect: end.sent ? "unknown" : "none", used, detail: end.detail };
