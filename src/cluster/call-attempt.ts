@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MaybePromise } from "../base/promises.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { receiveCall } from "../engine/call.ts";
+import { callKey } from "../record/identity.ts";
 import { cancelledExecution, interruptedExecution } from "../sessions/calls/ended-calls.ts";
 import type {
   CallKey,
@@ -114,7 +115,7 @@ export class CallAttempt {
     const attempt = this;
     const { confirmations } = this.#parts;
     return {
-      idempotencyKey: keyOf(this.call),
+      idempotencyKey: callKey({ ...this.call, callId: this.call.call.id }),
       signal: this.#aborting.signal,
       get connected() {
         return attempt.#connected();
@@ -194,9 +195,4 @@ export class CallAttempt {
     if (this.#hasBegun) return this.#goesOn ? this.#parts.confirmations.earlier(call) : [];
     return call.callId === this.call.call.id ? this.#earlier : [];
   }
-}
-
-/** Identifies a call among those of all sessions. */
-function keyOf({ sessionId, turnId, messageId, call }: DurableCall): string {
-  return JSON.stringify([sessionId, turnId, messageId, call.id]);
 }

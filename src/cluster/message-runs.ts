@@ -2,13 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { receiveCall, type ToolCall } from "../engine/call.ts";
 import type { Backend } from "../record/backend.ts";
+import { type MessageAddress, messageKey } from "../record/identity.ts";
 import { cancelledExecution } from "../sessions/calls/ended-calls.ts";
 import type { DurableCall } from "../sessions/durable-runtime.ts";
 import { SessionStoreError } from "../sessions/session-errors.ts";
 import type { CallState } from "../sessions/store/recorded-operations.ts";
 import type { MessageRecord } from "../sessions/store/store.ts";
 import { type AttemptParts, CallAttempt, LostCallError } from "./call-attempt.ts";
-import type { MessageAddress, RunningMessage } from "./recorded-messages.ts";
+import type { RunningMessage } from "./recorded-messages.ts";
 
 type Result = ToolExecution | null;
 
@@ -45,7 +46,7 @@ export class MessageRuns {
     message: MessageAddress,
     store: () => Promise<Known | RunningMessage>,
   ): Promise<Exclude<Known, RunningMessage> | undefined> {
-    const key = keyOf(message);
+    const key = messageKey(message);
     this.#accepting.add(key);
     try {
       const accepted = await store();
@@ -59,7 +60,7 @@ export class MessageRuns {
 
   /** Returns the results of a message that this process runs; `undefined` if it does not, or another one goes on with it. */
   async results(message: MessageAddress): Promise<readonly Result[] | undefined> {
-    return this.#own.get(keyOf(message))?.results;
+    return this.#own.get(messageKey(message))?.results;
   }
 
   /** Resolves when a message has ended, whichever process runs it. */
@@ -111,7 +112,7 @@ export class MessageRuns {
     // In this order: one that joins now, and accepts a message, is known.
     const unfinished = await messages.unfinished();
     const members = await this.#backend.members();
-    const found = new Map(unfinished.map((running) => [keyOf(running), running]));
+    const found = new Map(unfinished.map((running) => [messageKey(running), running]));
     for (const [key, { attempts }] of this.#own) {
       if (found.get(key)?.owner === this.#backend.member) continue;
       // Ended, removed or taken. What is removed with its session is cancelled.
@@ -139,7 +140,7 @@ export class MessageRuns {
   }
 
   #start(running: RunningMessage, isTakenOver: boolean): void {
-    const key = keyOf(running);
+    const key = messageKey(running);
     if (this.#own.has(key)) return;
     const attempts = new Set<CallAttempt>();
     const results = this.#run(running, isTakenOver, attempts)
@@ -284,8 +285,4 @@ export class MessageRuns {
 
 function isRunning(value: unknown): value is RunningMessage {
   return typeof value === "object" && value !== null && "owner" in value;
-}
-
-function keyOf({ sessionId, turnId, messageId }: MessageAddress): string {
-  return JSON.stringify([sessionId, turnId, messageId]);
 }

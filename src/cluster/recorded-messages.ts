@@ -2,6 +2,7 @@ import type { MaybePromise } from "../base/promises.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { receiveCall } from "../engine/call.ts";
 import type { Backend, Entry, Key } from "../record/backend.ts";
+import { claimState, identityOf, type MessageAddress } from "../record/identity.ts";
 import type { Operation, Operations, Transaction } from "../record/operations.ts";
 import { withdrawnExecution } from "../sessions/calls/ended-calls.ts";
 import {
@@ -10,7 +11,6 @@ import {
   type ListOfOpen,
 } from "../sessions/confirmations/shared-confirmations.ts";
 import type { DurableCall, DurableMessage } from "../sessions/durable-runtime.ts";
-import { identityOf } from "../sessions/store/call-identity.ts";
 import {
   addMessage,
   type CallState,
@@ -19,9 +19,6 @@ import {
   type UnfinishedMessage,
 } from "../sessions/store/recorded-operations.ts";
 import type { MessageRecord } from "../sessions/store/store.ts";
-
-/** Where a message is. */
-export type MessageAddress = Pick<MessageRecord, "sessionId" | "turnId" | "messageId">;
 
 /** A message that has not ended, as it is stored under `unfinished/SESSION/TURN/MESSAGE`. */
 export interface RunningMessage extends UnfinishedMessage {
@@ -144,7 +141,8 @@ export class RecordedMessages {
       if (read.isCancelled) return "cancelled";
       const { state } = read;
       const isRepeated = mayRepeat && isRepeatable && state.isRepeatable === true;
-      if (state.isEnded || (state.isClaimed && !isRepeated)) return "begun";
+      const claim = claimState(state, state, state);
+      if (claim !== "fresh" && !(claim === "begun" && isRepeated)) return "begun";
       transaction.put(callKeyOf(call), { ...state, isClaimed: true, isRepeatable } satisfies CallState);
       return "begins";
     });

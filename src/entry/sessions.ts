@@ -34,10 +34,10 @@ export type { ApprovalScope } from "../sessions/confirmations/confirmation.ts";
 
 // Stores
 
+export type { CallIdentity } from "../record/identity.ts";
 export type { ApprovalTable } from "../sessions/approvals.ts";
 export type { ConfirmationTable } from "../sessions/confirmations/confirmation.ts";
 export { SessionStoreError } from "../sessions/session-errors.ts";
-export type { CallIdentity } from "../sessions/store/call-identity.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";
 export { SqliteSessionStore } from "../sessions/store/sqlite/sqlite-store.ts";
 export type {

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../base/promises.ts";
 import { Refusal } from "../engine/refusal.ts";
-import type { CallIdentity } from "./store/call-identity.ts";
+import type { CallIdentity } from "../record/identity.ts";
 import type { CallTable } from "./store/store.ts";
 
 /** How many calls a session can make. */

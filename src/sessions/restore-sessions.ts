@@ -1,6 +1,7 @@
 import type { SessionCall } from "../engine/call/journal.ts";
 import type { CallPlace, CallSuspensions } from "../engine/call/suspension.ts";
 import { receiveCall, type ToolCall } from "../engine/call.ts";
+import { identityOf } from "../record/identity.ts";
 import { applyAnswer } from "./calls/call-confirmation.ts";
 import { interruptedExecution, recordedExecution } from "./calls/ended-calls.ts";
 import type { Confirmation } from "./confirmations/confirmation.ts";
@@ -10,7 +11,6 @@ import type { ResumedMessage, Session } from "./session.ts";
 import { warnIfNotStaged } from "./session-changes.ts";
 import type { SessionTable } from "./session-table.ts";
 import type { Shared } from "./shared.ts";
-import { identityOf } from "./store/call-identity.ts";
 import type { MessageRecord, SessionRecord, SessionStore } from "./store/store.ts";
 
 /** A call that has no end in the store. */

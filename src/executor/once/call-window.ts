@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalText } from "../../json/canonical.ts";
+import { type CallIdentity, type ClaimAnswer, claimState } from "../../record/identity.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import type { CallWindowBounds } from "../limits.ts";
 
@@ -68,12 +69,10 @@ class EndedCalls<Call extends EndedCall<Call>> {
 const MAX_UNDIGESTED_LENGTH = 128;
 
 /** Identifies a call: requests with equal members are the same call. */
-export interface RequestIdentity {
+export interface RequestIdentity extends Pick<CallIdentity, "digest"> {
   readonly caller: string;
   /** The caller, its session and the call's id. */
   readonly name: string;
-  /** Identifies the tool's name and the arguments. */
-  readonly digest: string;
 }
 
 /** @param caller The name of the caller. Different callers can use the same ids for different calls. */
@@ -85,14 +84,11 @@ export function identityOf({ call, session }: DispatchRequest, caller: string): 
   return { caller, name, digest: text.length <= MAX_UNDIGESTED_LENGTH ? text : hash("sha256", text) };
 }
 
-/** The state of a remembered call. */
-export type KnownCall<Running> =
-  | { readonly state: "running"; readonly call: Running }
-  | { readonly state: "answered"; readonly answer: string }
-  /** The call ran, and its answer is no longer retained. */
-  | { readonly state: "forgotten" }
-  /** The remembered call has the same name, but another digest. */
-  | { readonly state: "conflict" };
+/** The state of a call: of one that has ended, the answer may no longer be retained. */
+export type KnownCall<Running> = ClaimAnswer<
+  { readonly call: Running },
+  { readonly answer: string | undefined }
+>;
 
 /** A call. */
 interface Entry<Running> extends EndedCall<Entry<Running>> {
@@ -145,18 +141,21 @@ export class CallWindow<Running> {
     return Array.from(this.#entries.values()).flatMap(({ call }) => call ?? []);
   }
 
-  /** Returns the state of a call; `undefined` if it is new. */
-  find(name: string, digest: string, now: number = performance.now()): KnownCall<Running> | undefined {
+  /** Returns the state of a call. One that is `fresh` is not claimed before {@link begin}. */
+  find(
+    { name, digest }: Pick<RequestIdentity, "name" | "digest">,
+    now: number = performance.now(),
+  ): KnownCall<Running> {
     this.#forget(now);
     const entry = this.#entries.get(name);
-    if (entry === undefined) return undefined;
-    if (entry.digest !== digest) return { state: "conflict" };
-    const { call, answer } = entry;
-    if (call !== undefined) return { state: "running", call };
-    return answer === undefined ? { state: "forgotten" } : { state: "answered", answer };
+    const call = entry?.call;
+    const isEnded = call === undefined;
+    const state = claimState(entry, { digest }, { isClaimed: true, isEnded });
+    if (state === "ended") return { state, answer: entry?.answer };
+    return state === "begun" ? { state, call: call as Running } : { state };
   }
 
-  /** Adds a new call. */
+  /** Claims a fresh call. */
   begin({ caller, name, digest }: RequestIdentity, call: Running): void {
     const ends = { answer: undefined, endedAt: 0, next: undefined };
     this.#entries.set(name, { caller, name, digest, call, ...ends });

@@ -89,11 +89,11 @@ export class Dispatcher {
   }
 
   #take(submission: Submission): () => void {
-    const { name, digest, waiter, request } = submission;
+    const { name, waiter, request } = submission;
     if (request.executor !== undefined && request.executor !== this.processId) throw elsewhere();
-    const known = this.#window.find(name, digest);
-    switch (known?.state) {
-      case undefined:
+    const known = this.#window.find(submission);
+    switch (known.state) {
+      case "fresh":
         if (request.again !== undefined && !this.#neverRan(request)) throw unknownCall();
         return this.#begin(submission);
       case "conflict":
@@ -101,16 +101,12 @@ export class Dispatcher {
           "call_id_conflict",
           "the session already had another call with this id: use a different id for each call",
         );
-      case "forgotten":
-        throw new RemoteProblem(
-          "result_forgotten",
-          "the call already ran, and its execution is no longer kept",
-        );
-      case "answered":
+      case "ended":
+        if (known.answer === undefined) throw resultForgotten();
         this.#replay(waiter);
         waiter.answered(known.answer);
         return () => {};
-      case "running":
+      case "begun":
         if (known.call.isAbandoned) return this.#follow(known.call, submission);
         this.#replay(waiter);
         return this.#wait(name, known.call, waiter);
@@ -281,6 +277,10 @@ export class Dispatcher {
 
 function waitedTooLong(): RemoteProblem {
   return new RemoteProblem("deadline_passed", "the call waited too long for its turn, and never began");
+}
+
+function resultForgotten(): RemoteProblem {
+  return new RemoteProblem("result_forgotten", "the call already ran, and its execution is no longer kept");
 }
 
 function elsewhere(): RemoteProblem {

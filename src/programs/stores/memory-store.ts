@@ -1,10 +1,11 @@
 import type { ClaimedCall } from "../../engine/call/suspension.ts";
-import type {
-  CallClaim,
-  ProgramHeader,
-  StoredCall,
-  StoredProgram,
-  SuspensionStore,
+import type { ClaimState } from "../../record/identity.ts";
+import {
+  claimOf,
+  type ProgramHeader,
+  type StoredCall,
+  type StoredProgram,
+  type SuspensionStore,
 } from "./suspension-store.ts";
 
 interface Entry {
@@ -60,16 +61,12 @@ export class MemorySuspensionStore implements SuspensionStore {
     return this.#programs.delete(id);
   }
 
-  claim(id: string, revision: number, { number, digest }: ClaimedCall): CallClaim {
+  claim(id: string, revision: number, { number, digest }: ClaimedCall): ClaimState {
     const { program, calls } = this.#programs.get(id) ?? {};
     if (calls === undefined || program?.revision !== revision) return "conflict";
-    const known = calls.get(number);
-    if (known === undefined) {
-      calls.set(number, { number, digest });
-      return "fresh";
-    }
-    if (known.digest !== digest) return "conflict";
-    return known.sealed === undefined ? "begun" : "ended";
+    const claim = claimOf(calls.get(number), digest);
+    if (claim === "fresh") calls.set(number, { number, digest });
+    return claim;
   }
 
   end(id: string, revision: number, call: Required<StoredCall>): void {

@@ -1,9 +1,10 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ClaimedCall } from "../../engine/call/suspension.ts";
 import type { Backend, Entry, Key, Range } from "../../record/backend.ts";
+import type { ClaimState } from "../../record/identity.ts";
 import { type Operation, Operations, type Transaction } from "../../record/operations.ts";
 import {
-  type CallClaim,
+  claimOf,
   isHeader,
   MAX_TEMPLATE_BYTES,
   type ProgramHeader,
@@ -111,20 +112,16 @@ export class RecordedSuspensionStore implements SuspensionStore {
     });
   }
 
-  claim(id: string, revision: number, { number, digest }: ClaimedCall): MaybePromise<CallClaim> {
-    return this.#operations.write(function* (transaction): Operation<CallClaim> {
+  claim(id: string, revision: number, { number, digest }: ClaimedCall): MaybePromise<ClaimState> {
+    return this.#operations.write(function* (transaction): Operation<ClaimState> {
       const [[program] = [], [call] = []] = yield* transaction.entries<unknown>(
         { key: ["program", id] },
         { key: callKey(id, number) },
       );
       if ((program?.value as ProgramHeader | undefined)?.revision !== revision) return "conflict";
-      const known = call?.value as RecordedCall | undefined;
-      if (known === undefined) {
-        putCall(transaction, id, { number, digest });
-        return "fresh";
-      }
-      if (known.digest !== digest) return "conflict";
-      return known.sealed === undefined ? "begun" : "ended";
+      const claim = claimOf(call?.value as RecordedCall | undefined, digest);
+      if (claim === "fresh") putCall(transaction, id, { number, digest });
+      return claim;
     });
   }
 

@@ -1,9 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { OpenDatabasePlace } from "../../base/open-file-place.ts";
 import type { ClaimedCall } from "../../engine/call/suspension.ts";
+import type { ClaimState } from "../../record/identity.ts";
 import { openDatabase, readableError } from "./open-database.ts";
 import {
-  type CallClaim,
   isHeader,
   MAX_TEMPLATE_BYTES,
   type ProgramHeader,
@@ -107,7 +107,7 @@ export class SqliteSuspensionStore implements SuspensionStore {
     });
   }
 
-  claim(id: string, revision: number, { number, digest }: ClaimedCall): Promise<CallClaim> {
+  claim(id: string, revision: number, { number, digest }: ClaimedCall): Promise<ClaimState> {
     return this.#writes.write(() => {
       const isFresh = this.#change(
         `INSERT INTO calls (program, number, digest) SELECT id, ?, ? FROM programs WHERE id = ? AND revision = ?

@@ -1,6 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import { SandgateError } from "../../base/thrown.ts";
 import type { CallPlace, ClaimedCall } from "../../engine/call/suspension.ts";
+import { type ClaimState, claimState } from "../../record/identity.ts";
 import type { OpenCall } from "../../sandboxes/contract/suspension.ts";
 
 /**
@@ -43,7 +44,7 @@ export interface SuspensionStore {
    * @returns `fresh` to one caller only; `conflict` if the number has another digest, or the program is unknown or has
    *   another revision.
    */
-  claim(id: string, revision: number, call: ClaimedCall): MaybePromise<CallClaim>;
+  claim(id: string, revision: number, call: ClaimedCall): MaybePromise<ClaimState>;
   /**
    * Ends a call of a program's tool. One that has ended stays as it is. Does nothing if the program is unknown or has another
    * revision.
@@ -63,8 +64,13 @@ export interface SuspensionStore {
   close(): MaybePromise<void>;
 }
 
-/** What became of a claim: `begun` and `ended` are states of a call that was claimed before. */
-export type CallClaim = "fresh" | "begun" | "ended" | "conflict";
+/** Returns what the claim of a program's call answers; `undefined` stands for a call that was not claimed before. */
+export function claimOf(
+  known: { readonly digest: string; readonly sealed?: unknown } | undefined,
+  digest: string,
+): ClaimState {
+  return claimState(known, { digest }, { isClaimed: true, isEnded: known?.sealed !== undefined });
+}
 
 /** The unencrypted part of a suspended program. Sealed programs are bound to it. */
 export interface ProgramHeader extends CallPlace {

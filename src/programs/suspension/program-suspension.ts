@@ -10,6 +10,7 @@ import type {
 } from "../../engine/call/suspension.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonObject } from "../../json/value.ts";
+import { claimState, requireClaimed } from "../../record/identity.ts";
 import type { NestedResult } from "../../sandboxes/contract/sandbox.ts";
 import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
 import type { ProgramHeader, StoredCall, SuspensionStore } from "../stores/suspension-store.ts";
@@ -178,16 +179,15 @@ export class ProgramSuspension implements CallSuspension {
   claim(call: ClaimedCall, again: boolean): MaybePromise<void> {
     if (this.#writing !== undefined || this.#isStored) return this.#claimLater(call, again);
     const { number, digest } = call;
-    if (this.#calls.has(number) && !again) throw new Error("the call was made before");
+    const known = this.#calls.get(number);
+    requireClaimed(claimState(known, call, { isClaimed: true, isEnded: known?.result !== undefined }), again);
     this.#calls.set(number, { digest });
   }
 
   async #claimLater(call: ClaimedCall, again: boolean): Promise<void> {
     await this.#settled();
     if (!this.#isStored) return this.claim(call, again);
-    const claim = await this.#host.store.claim(this.#id, this.#revision, call);
-    if (claim === "fresh" || (claim === "begun" && again)) return;
-    throw new Error(`the call cannot begin: it is in the state '${claim}'`);
+    requireClaimed(await this.#host.store.claim(this.#id, this.#revision, call), again);
   }
 
   end(call: ClaimedCall, result: NestedResult): MaybePromise<void> {

@@ -1,6 +1,7 @@
 import type { Context } from "@restatedev/restate-sdk";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { receiveCall } from "../../engine/call.ts";
+import { callKey } from "../../record/identity.ts";
 import { interruptedExecution, unconfirmedExecution } from "../../sessions/calls/ended-calls.ts";
 import type { Confirmation, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import type { ConfirmationBroker, Confirmer } from "../../sessions/confirmations/confirmation-broker.ts";
@@ -48,7 +49,7 @@ export async function runDurableCall(
 ): Promise<ToolExecution | null> {
   const { id, attemptCompletedSignal } = ctx.request();
   const { token, dispatch, leave } = process.attempts.open(id, call, {
-    idempotencyKey: keyOf(call),
+    idempotencyKey: callKey({ ...call, callId: call.call.id }),
     start: (gates, isSuspended) =>
       process.dispatch(isSuspended ? { ...call, isSuspended: true } : call, gates),
     confirmations: process.confirmations,
@@ -133,9 +134,4 @@ async function ask(
 
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === "TimeoutError";
-}
-
-/** Identifies a call among those of all sessions. */
-export function keyOf({ sessionId, turnId, messageId, call }: DurableCall): string {
-  return JSON.stringify([sessionId, turnId, messageId, call.id]);
 }

@@ -1,6 +1,7 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { CallPlace, ClaimedCall } from "../../engine/call/suspension.ts";
-import type { CallClaim, ProgramHeader } from "../../programs/stores/suspension-store.ts";
+import { claimOf, type ProgramHeader } from "../../programs/stores/suspension-store.ts";
+import type { ClaimState } from "../../record/identity.ts";
 import type { RestateSdk } from "../connection/worker.ts";
 import { callObject, type ObjectHandlers, reader, readPrefix, readValues, wholeReader } from "./handlers.ts";
 import { type ObjectAddress, type StorePlace, shardOf, shards } from "./object-keys.ts";
@@ -220,16 +221,13 @@ export function programHandlers(sdk: RestateSdk): ObjectHandlers {
     claim: async (
       ctx: ObjectContext,
       { revision, call: { number, digest } }: { revision: number; call: ClaimedCall },
-    ): Promise<CallClaim> => {
+    ): Promise<ClaimState> => {
       const keys = [HEADER_KEY, keyOf(number)];
       const [header, known] = await readValues<[ProgramHeader, CallText]>(sdk, ctx, keys);
       if (header?.revision !== revision) return "conflict";
-      if (known === null) {
-        ctx.set<CallText>(keyOf(number), { number, digest });
-        return "fresh";
-      }
-      if (known.digest !== digest) return "conflict";
-      return known.sealed === undefined ? "begun" : "ended";
+      const claim = claimOf(known ?? undefined, digest);
+      if (claim === "fresh") ctx.set<CallText>(keyOf(number), { number, digest });
+      return claim;
     },
 
     end: async (

@@ -8,6 +8,7 @@ import type {
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { receiveCall, type ToolCall } from "../../engine/call.ts";
+import { callKey } from "../../record/identity.ts";
 import {
   cancelledExecution,
   interruptedExecution,
@@ -15,7 +16,7 @@ import {
 } from "../../sessions/calls/ended-calls.ts";
 import type { DurableCall, DurableMessage, MessagePlace } from "../../sessions/durable-runtime.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/store.ts";
-import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
+import { type CallProcess, runDurableCall } from "../calls/durable-call.ts";
 import { storedKeyOf } from "../connection/ingress.ts";
 import type { RestateSdk } from "../connection/worker.ts";
 import { callObject, type ObjectHandlers, readValues } from "../objects/handlers.ts";
@@ -140,7 +141,10 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
             ...sessionObject(store, sessionId),
             method: "call",
             parameter,
-            idempotencyKey: JSON.stringify([keyOf(parameter), receivedAt]),
+            idempotencyKey: JSON.stringify([
+              callKey({ ...parameter, callId: parameter.call.id }),
+              receivedAt,
+            ]),
             inputSerde: sdk.serde.json as Serde<unknown>,
             outputSerde: sdk.serde.json as Serde<ToolExecution | null>,
           });

@@ -1,5 +1,6 @@
 import { mapSome } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { CallIdentity } from "../../record/identity.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
 import type {
   CallKey,
@@ -9,7 +10,6 @@ import type {
 } from "../../sessions/confirmations/confirmation.ts";
 import type { CountShared, SharedCount } from "../../sessions/quotas.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
-import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import {
   type Claim,
   compareEnds,

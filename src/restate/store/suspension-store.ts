@@ -1,12 +1,12 @@
 import { mapSome } from "../../base/promises.ts";
 import type { ClaimedCall } from "../../engine/call/suspension.ts";
 import type {
-  CallClaim,
   ProgramHeader,
   StoredCall,
   StoredProgram,
   SuspensionStore,
 } from "../../programs/stores/suspension-store.ts";
+import type { ClaimState } from "../../record/identity.ts";
 import type { StorePlace } from "../objects/object-keys.ts";
 import {
   type CallText,
@@ -68,7 +68,7 @@ export class RestateSuspensionStore implements SuspensionStore {
     return this.#client.write(programObject(this.#store, id), "remove", { store: this.#store });
   }
 
-  claim(id: string, revision: number, call: ClaimedCall): Promise<CallClaim> {
+  claim(id: string, revision: number, call: ClaimedCall): Promise<ClaimState> {
     return this.#client.write(programObject(this.#store, id), "claim", { revision, call });
   }
 

@@ -8,6 +8,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/call-history.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
+import type { CallIdentity } from "../../record/identity.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { StageChanges } from "../../sandboxes/contract/staged-changes.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
@@ -22,7 +23,6 @@ import type { Settings } from "../options.ts";
 import type { ProvenanceLedger } from "../provenance.ts";
 import type { Quotas } from "../quotas.ts";
 import type { ShadowPlace } from "../shadow-grants.ts";
-import type { CallIdentity } from "../store/call-identity.ts";
 import type { GuardedStore } from "../store/guarded-store.ts";
 import type { Lanes } from "./lanes.ts";
 

@@ -3,10 +3,11 @@ import { isRepeatable } from "../../engine/call/idempotency.ts";
 import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { Recorder, type RecordSink } from "../../engine/steps/record.ts";
+import { requireClaimed } from "../../record/identity.ts";
 import type { CallGates } from "../durable-runtime.ts";
 import type { MessageLedger } from "../ledger/message-ledger.ts";
 import type { ProvenanceLedger } from "../provenance.ts";
-import type { CallTable, Claim } from "../store/store.ts";
+import type { CallTable } from "../store/store.ts";
 import type { MessageCore, RestartableMessage } from "./core.ts";
 
 /** What the records of a message's calls need of it. */
@@ -36,7 +37,9 @@ const claim: Sink = {
     if (store === undefined || gates !== undefined || parent !== undefined || isSuspended === true)
       return undefined;
     const claimed = store.claim(message.identityOf(callId, toolName, null));
-    return claimed instanceof Promise ? claimed.then(requireFresh) : requireFresh(claimed);
+    return claimed instanceof Promise
+      ? claimed.then(({ state }) => requireClaimed(state))
+      : requireClaimed(claimed.state);
   },
 };
 
@@ -94,11 +97,6 @@ export function recorderOf(recorded: RecordedMessage): CallJournal | undefined {
   if (!isClaimed && ledger === undefined && provenance === undefined && agentOf === undefined) return journal;
   // No call may run that is claimed already, whatever its class.
   return new Recorder(SINKS, recorded, isClaimed || journal?.awaitsEvery === true);
-}
-
-/** @throws {Error} unless the call is to be run now. */
-function requireFresh({ state }: Claim): undefined {
-  if (state !== "fresh") throw new Error(`the call cannot begin: it is in the state '${state}'`);
 }
 
 /** Names the call that runs the agent, except in records of calls that the agent's own tools make. */

@@ -14,13 +14,13 @@ import { continueTrace } from "../../engine/reporting/reporter.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory, CallLedger } from "../../policy/call-history.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
+import { type CallIdentity, identityOf } from "../../record/identity.ts";
 import type { CallKey, ConfirmationRecord } from "../confirmations/confirmation.ts";
 import type { Confirmer } from "../confirmations/confirmation-broker.ts";
 import type { CallGates } from "../durable-runtime.ts";
 import { MessageLedger } from "../ledger/message-ledger.ts";
 import { stagesChanges } from "../levels.ts";
 import type { Quotas } from "../quotas.ts";
-import { type CallIdentity, identityOf } from "../store/call-identity.ts";
 import { askPerson } from "./call-confirmation.ts";
 import { CallRun, type MessageCall } from "./call-run.ts";
 import type {

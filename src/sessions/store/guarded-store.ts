@@ -1,10 +1,10 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { CallIdentity } from "../../record/identity.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import type { Confirmation, ConfirmationRecord, Resolution } from "../confirmations/confirmation.ts";
 import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
-import type { CallIdentity } from "./call-identity.ts";
 import { LateEnds } from "./late-ends.ts";
 import type {
   Claim,

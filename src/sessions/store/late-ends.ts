@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { CallIdentity } from "./call-identity.ts";
+import type { CallIdentity } from "../../record/identity.ts";
 import { readableError } from "./sqlite/statements.ts";
 import type { CallTable } from "./store.ts";
 

@@ -1,5 +1,6 @@
 import { LruMap } from "../../base/lru-map.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import { type CallIdentity, claimState } from "../../record/identity.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import {
   type Confirmation,
@@ -9,7 +10,6 @@ import {
   type Resolution,
 } from "../confirmations/confirmation.ts";
 import { SessionStoreError } from "../session-errors.ts";
-import type { CallIdentity } from "./call-identity.ts";
 import {
   type Claim,
   compareEnds,
@@ -79,10 +79,6 @@ interface Call {
   isClaimed: boolean;
   execution: ToolExecution | undefined;
 }
-
-const FRESH: Claim = Object.freeze({ state: "fresh" });
-const BEGUN: Claim = Object.freeze({ state: "begun" });
-const CONFLICT: Claim = Object.freeze({ state: "conflict" });
 
 /** A session store in the memory of this process: nothing survives a restart. */
 export class MemorySessionStore implements SessionStore {
@@ -189,12 +185,12 @@ export class MemorySessionStore implements SessionStore {
 
   claim(identity: CallIdentity): Claim {
     const call = this.#call(identity);
-    // Mostly the same one, whose digest then need not be computed.
-    if (call.identity !== identity && call.identity.digest !== identity.digest) return CONFLICT;
-    if (call.execution !== undefined) return { state: "ended", execution: call.execution };
-    if (call.isClaimed) return BEGUN;
-    call.isClaimed = true;
-    return FRESH;
+    const { execution, isClaimed } = call;
+    const isEnded = execution !== undefined;
+    const state = claimState(call.identity, identity, { isClaimed, isEnded });
+    if (state === "ended" && isEnded) return { state, execution };
+    if (state === "fresh") call.isClaimed = true;
+    return { state } as Claim;
   }
 
   end(identity: CallIdentity, execution: ToolExecution): void {

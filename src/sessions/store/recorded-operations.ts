@@ -1,6 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Key } from "../../record/backend.ts";
+import type { CallIdentity } from "../../record/identity.ts";
 import { inOrder, type Operation, type Operations, type Transaction } from "../../record/operations.ts";
 import {
   type Confirmation,
@@ -10,7 +11,6 @@ import {
   type Resolution,
 } from "../confirmations/confirmation.ts";
 import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
-import type { CallIdentity } from "./call-identity.ts";
 import {
   compareEnds,
   type LedgerRecord,

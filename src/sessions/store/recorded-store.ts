@@ -1,11 +1,11 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Backend, Entry, Key, Range } from "../../record/backend.ts";
+import { type CallIdentity, claimState } from "../../record/identity.ts";
 import { inOrder, type Operation, Operations, type Transaction, wait } from "../../record/operations.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import type { CallKey, Confirmation, ConfirmationRecord, Resolution } from "../confirmations/confirmation.ts";
 import { SessionStoreError } from "../session-errors.ts";
-import type { CallIdentity } from "./call-identity.ts";
 import {
   addConfirmation,
   addMessage,
@@ -159,15 +159,14 @@ export class RecordedSessionStore implements SessionStore {
 
   claim(identity: CallIdentity): MaybePromise<Claim> {
     return this.operations.write(function* (transaction): Operation<Claim> {
-      const state = yield* stateOf(transaction, identity);
-      if (state.digest !== identity.digest) return { state: "conflict" };
-      if (state.isEnded) {
+      const known = yield* stateOf(transaction, identity);
+      const state = claimState(known, identity, known);
+      if (state === "ended") {
         const ended = yield* transaction.get<RecordedExecution>(executionKey(identity));
-        return { state: "ended", execution: (ended as RecordedExecution).execution };
+        return { state, execution: (ended as RecordedExecution).execution };
       }
-      if (state.isClaimed) return { state: "begun" };
-      transaction.put(callKey(identity), { ...state, isClaimed: true });
-      return { state: "fresh" };
+      if (state === "fresh") transaction.put(callKey(identity), { ...known, isClaimed: true });
+      return { state };
     });
   }
 

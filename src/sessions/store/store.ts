@@ -2,9 +2,9 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { ToolCall } from "../../engine/call.ts";
 import type { Principal } from "../../policy/principal.ts";
+import type { CallIdentity, ClaimAnswer } from "../../record/identity.ts";
 import type { ApprovalTable } from "../approvals.ts";
 import type { ConfirmationTable } from "../confirmations/confirmation.ts";
-import type { CallIdentity } from "./call-identity.ts";
 
 /**
  * Stores what must survive a restart. A method that writes is atomic, and has written durably when it returns, or when its
@@ -164,14 +164,7 @@ export interface MessageCallRecord {
 }
 
 /** The answer to `claim`. */
-export type Claim =
-  /** The caller, and no other process, runs the call. */
-  | { readonly state: "fresh" }
-  /** The call was claimed before, and has not ended. It must not be run again. */
-  | { readonly state: "begun" }
-  | { readonly state: "ended"; readonly execution: ToolExecution }
-  /** The message has another call with this id. */
-  | { readonly state: "conflict" };
+export type Claim = ClaimAnswer<object, { readonly execution: ToolExecution }>;
 
 /** Orders calls by their ends; those that run are last. */
 export function compareEnds(one: LedgerRecord, other: LedgerRecord): number {

@@ -9,21 +9,21 @@ function call(name: string, caller = "caller"): RequestIdentity {
 describe("CallWindow", () => {
   test("a call is remembered while it runs and after it has ended, until it is too old", () => {
     const window = new CallWindow<string>({ calls: 10, bytes: 1_000, ageMs: 5_000 });
-    expect(window.find("a", "1", 0)).toBeUndefined();
+    expect(window.find({ name: "a", digest: "1" }, 0)).toEqual({ state: "fresh" });
     window.begin(call("a"), "running");
-    expect(window.find("a", "1", 0)).toEqual({ state: "running", call: "running" });
+    expect(window.find({ name: "a", digest: "1" }, 0)).toEqual({ state: "begun", call: "running" });
     window.end("a", "answer", 1_000);
-    expect(window.find("a", "1", 5_900)).toEqual({ state: "answered", answer: "answer" });
-    expect(window.find("a", "1", 7_000)).toBeUndefined();
+    expect(window.find({ name: "a", digest: "1" }, 5_900)).toEqual({ state: "ended", answer: "answer" });
+    expect(window.find({ name: "a", digest: "1" }, 7_000)).toEqual({ state: "fresh" });
     expect([window.size, window.bytes]).toEqual([0, 0]);
   });
 
   test("another call with the same name is a conflict", () => {
     const window = new CallWindow<string>({ calls: 10, bytes: 1_000, ageMs: 5_000 });
     window.begin(call("a"), "running");
-    expect(window.find("a", "2", 0)).toEqual({ state: "conflict" });
+    expect(window.find({ name: "a", digest: "2" }, 0)).toEqual({ state: "conflict" });
     window.end("a", "answer", 0);
-    expect(window.find("a", "2", 0)).toEqual({ state: "conflict" });
+    expect(window.find({ name: "a", digest: "2" }, 0)).toEqual({ state: "conflict" });
   });
 
   test("beyond the bytes, answers are forgotten, oldest first, but not that the calls ran", () => {
@@ -33,12 +33,12 @@ describe("CallWindow", () => {
       window.end(name, "12345", 0);
     }
     expect(window.bytes).toBe(20);
-    expect(window.find("a", "1", 0)).toEqual({ state: "forgotten" });
-    expect(window.find("c", "1", 0)).toEqual({ state: "answered", answer: "12345" });
+    expect(window.find({ name: "a", digest: "1" }, 0)).toEqual({ state: "ended" });
+    expect(window.find({ name: "c", digest: "1" }, 0)).toEqual({ state: "ended", answer: "12345" });
     window.begin(call("d"), "");
     window.end("d", "longer than all of them", 0);
     expect(window.bytes).toBe(0);
-    expect(window.find("d", "1", 0)).toEqual({ state: "forgotten" });
+    expect(window.find({ name: "d", digest: "1" }, 0)).toEqual({ state: "ended" });
   });
 
   test("the number of remembered calls is bounded", () => {
@@ -48,7 +48,7 @@ describe("CallWindow", () => {
       window.end(name, "x", 0);
     }
     expect(window.size).toBe(2);
-    expect(window.find("a", "1", 0)).toBeUndefined();
+    expect(window.find({ name: "a", digest: "1" }, 0)).toEqual({ state: "fresh" });
   });
 
   test("a caller with many calls or large answers does not make others' calls forgotten", () => {
@@ -59,10 +59,10 @@ describe("CallWindow", () => {
     };
     run("quiet", "b", "12345");
     for (let index = 0; index < 50; index++) run(`a${index}`, "a", "x");
-    expect(window.find("quiet", "1", 0)).toEqual({ state: "answered", answer: "12345" });
+    expect(window.find({ name: "quiet", digest: "1" }, 0)).toEqual({ state: "ended", answer: "12345" });
     run("large", "a", "x".repeat(46));
-    expect(window.find("quiet", "1", 0)).toEqual({ state: "answered", answer: "12345" });
-    expect(window.find("a49", "1", 0)).toEqual({ state: "forgotten" });
+    expect(window.find({ name: "quiet", digest: "1" }, 0)).toEqual({ state: "ended", answer: "12345" });
+    expect(window.find({ name: "a49", digest: "1" }, 0)).toEqual({ state: "ended" });
     expect(window.size).toBe(6);
   });
 
@@ -70,7 +70,7 @@ describe("CallWindow", () => {
     const window = new CallWindow<string>({ calls: 2, bytes: 1_000, ageMs: 5_000 });
     window.begin(call("a"), "");
     window.cancel("a");
-    expect(window.find("a", "1", 0)).toBeUndefined();
+    expect(window.find({ name: "a", digest: "1" }, 0)).toEqual({ state: "fresh" });
   });
 
   test("the calls that ended last are remembered with the newest answers that fit, in any order of operations", () => {
@@ -104,9 +104,9 @@ describe("CallWindow", () => {
         let bytes = 0;
         const kept = ended.toReversed().map((each) => {
           bytes += each.answer.length * 2;
-          return bytes <= bounds.bytes ? { state: "answered", answer: each.answer } : { state: "forgotten" };
+          return bytes <= bounds.bytes ? { state: "ended", answer: each.answer } : { state: "ended" };
         });
-        expect(ended.toReversed().map((each) => window.find(each.name, "1", 0))).toEqual(kept);
+        expect(ended.toReversed().map((each) => window.find({ ...each, digest: "1" }, 0))).toEqual(kept);
         expect([window.size, window.runningSize]).toEqual([ended.length, running.size]);
         expect(new Set(window.running)).toEqual(running);
       }),
@@ -134,7 +134,7 @@ describe("CallWindow", () => {
           endedAt.set(name, now);
         }
         for (const [name, at] of endedAt) {
-          if (window.find(name, "1", now) !== undefined) continue;
+          if (window.find({ name, digest: "1" }, now).state !== "fresh") continue;
           forgotten++;
           expect(window.forgottenUntil).toBeGreaterThanOrEqual(at);
         }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CallJournal, DecidedRecord } from "../../../src/engine/call/journal.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
-import type { CallIdentity } from "../../../src/sessions/store/call-identity.ts";
+import type { CallIdentity } from "../../../src/record/identity.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import type { Claim } from "../../../src/sessions/store/store.ts";
 import { answerTo, call, testSessions, tool } from "../harness.ts";

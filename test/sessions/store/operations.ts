@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { CallIdentity } from "../../../src/sessions/store/call-identity.ts";
+import type { CallIdentity } from "../../../src/record/identity.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { ALLOWED, APPROVAL, CALL, CONFIRMATION, DENIED, executionOf, MESSAGE, SESSION } from "./records.ts";
 

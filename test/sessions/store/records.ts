@@ -1,8 +1,8 @@
 import { NOTHING_RAN, type ToolExecution } from "../../../src/engine/call/execution.ts";
 import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
+import type { CallIdentity } from "../../../src/record/identity.ts";
 import type { Approval } from "../../../src/sessions/approvals.ts";
 import type { CallConfirmation, Resolution } from "../../../src/sessions/confirmations/confirmation.ts";
-import type { CallIdentity } from "../../../src/sessions/store/call-identity.ts";
 import type { MessageRecord, SessionRecord } from "../../../src/sessions/store/store.ts";
 
 export const SESSION: SessionRecord = {

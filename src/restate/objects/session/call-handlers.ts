@@ -1,7 +1,7 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
+import { type CallIdentity, claimState } from "../../../record/identity.ts";
 import type { SharedCount } from "../../../sessions/quotas.ts";
-import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
 import type { Claim, MessageCallRecord } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/worker.ts";
 import { type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
@@ -84,17 +84,16 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
     ),
 
     claim: async (ctx: ObjectContext, call: CallOfSession): Promise<Claim> => {
-      const { turnId, messageId, callId, digest } = call;
+      const { turnId, messageId, callId } = call;
       const message = known(await ctx.get<StoredCalls>(callsKey(turnId, messageId)));
-      const state = stateOf(message, call);
-      if (state.digest !== digest) return { state: "conflict" };
-      if (state.isEnded === true) {
+      const before = stateOf(message, call);
+      const state = claimState(before, call, before);
+      if (state === "ended") {
         const execution = await ctx.get<ToolExecution>(executionKey(turnId, messageId, callId));
-        return { state: "ended", execution: execution as ToolExecution };
+        return { state, execution: execution as ToolExecution };
       }
-      if (state.isClaimed === true) return { state: "begun" };
-      set(ctx, message, { ...state, isClaimed: true });
-      return { state: "fresh" };
+      if (state === "fresh") set(ctx, message, { ...before, isClaimed: true });
+      return { state };
     },
 
     end: async (

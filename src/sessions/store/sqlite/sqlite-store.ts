@@ -3,6 +3,7 @@ import { OpenDatabasePlace } from "../../../base/open-file-place.ts";
 import type { MaybePromise } from "../../../base/promises.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { freezeJson, type JsonValue } from "../../../json/value.ts";
+import type { CallIdentity } from "../../../record/identity.ts";
 import type { Approval, StoredApproval } from "../../approvals.ts";
 import {
   type Confirmation,
@@ -11,7 +12,6 @@ import {
   type Resolution,
 } from "../../confirmations/confirmation.ts";
 import { SessionStoreError } from "../../session-errors.ts";
-import type { CallIdentity } from "../call-identity.ts";
 import {
   type Claim,
   type LedgerTable,
