@@ -3,12 +3,12 @@ import type { OptionalMember, Shape } from "../../src/json/shape.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/json/value.ts";
 import * as protocolProblems from "../../src/remote-protocol/problems.ts";
 import * as protocol from "../../src/remote-protocol/shapes.ts";
-import { OPERATIONS, problemsOf } from "../../src/shapes/api.ts";
+import { OPERATIONS, refusalsOf } from "../../src/shapes/api.ts";
 import * as calls from "../../src/shapes/calls.ts";
 import * as confirmations from "../../src/shapes/confirmations.ts";
-import { EXECUTOR } from "../../src/shapes/executor.ts";
+import { EXECUTOR_REFUSALS } from "../../src/shapes/executor.ts";
 import * as journal from "../../src/shapes/journal.ts";
-import type { Answer, Content, Operation } from "../../src/shapes/operation.ts";
+import type { Answer, Content, Operation, Reason } from "../../src/shapes/operation.ts";
 import * as common from "../../src/shapes/operation.ts";
 import * as pages from "../../src/shapes/pages.ts";
 import * as server from "../../src/shapes/server.ts";
@@ -102,7 +102,11 @@ export function openApiText(): string {
     const path = operation.path.replaceAll(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(name, operation) };
   }
-  const text = JSON.stringify(paths);
+  const used = new Set(Object.values(OPERATIONS).flatMap((operation) => refusalsOf(operation).map(nameOf)));
+  const responses = Object.fromEntries(
+    [...REASONS].filter(([name]) => used.has(name)).map(([name, reason]) => [name, refusalObject(reason)]),
+  );
+  const text = JSON.stringify([paths, responses]);
   const schemas = COMPONENTS.map(
     ([name, shape]) => [name, withReferences(shape as JsonObject, shape)] as const,
   );
@@ -116,6 +120,7 @@ export function openApiText(): string {
     paths,
     components: {
       securitySchemes: SECURITY_SCHEMES,
+      responses,
       schemas: Object.fromEntries(schemas.filter(([name]) => named.includes(name) || isUsed(name))),
     },
   };
@@ -127,7 +132,7 @@ const EVENT_DATA = ["Output", "Log", "CallFeedEvent", "SessionEvent"];
 
 function operationObject(name: string, operation: Operation): object {
   const { path, summary, description, access, query = {}, headers = {}, body, answers } = operation;
-  const isOpen = access.roles.length === 0 && problemsOf(operation)[401] === undefined;
+  const isOpen = access.roles.length === 0 && !refusalsOf(operation).some(({ status }) => status === 401);
   const parameters = [
     ...[...path.matchAll(/:(\w+)/g)].map(([, parameter = ""]) => ({
       name: parameter,
@@ -150,17 +155,9 @@ function operationObject(name: string, operation: Operation): object {
   const { default: otherwise, ...byStatus } = answers;
   const responses = Object.fromEntries([
     ...Object.entries(byStatus).map(([status, answer]) => [status, answerObject(answer as Answer)]),
-    ...Object.entries(problemsOf(operation)).map(([status, text]) => [
-      status,
-      {
-        description: text,
-        ...((status === "429" || status === "503") && { headers: RETRY_AFTER }),
-        content: contentOf({
-          "application/json": Object.values<Operation>(EXECUTOR).includes(operation)
-            ? protocolProblems.Problem
-            : common.Refusal,
-        }),
-      },
+    ...refusalsOf(operation).map((reason) => [
+      reason.status,
+      { $ref: `#/components/responses/${nameOf(reason)}` },
     ]),
     ...(otherwise === undefined ? [] : [["default", answerObject(otherwise)]]),
   ]);
@@ -181,6 +178,29 @@ function operationObject(name: string, operation: Operation): object {
       },
     }),
     responses,
+  };
+}
+
+/** Why requests are refused, by name: those of a server of sessions, and of an executor by their codes. */
+const REASONS = new Map<string, Reason>([
+  ...Object.entries(common.REFUSALS),
+  ...Object.entries(EXECUTOR_REFUSALS).map(([code, reason]): [string, Reason] => {
+    const words = code.split("_").map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+    return [`Executor${words.join("")}`, reason];
+  }),
+]);
+
+function nameOf(reason: Reason): string {
+  const found = [...REASONS].find(([, each]) => each === reason);
+  if (found === undefined) throw new Error(`a refusal with the status ${reason.status} has no name`);
+  return found[0];
+}
+
+function refusalObject({ status, description, body }: Reason): object {
+  return {
+    description,
+    ...((status === 429 || status === 503) && { headers: RETRY_AFTER }),
+    content: contentOf({ "application/json": body }),
   };
 }
 

@@ -22,7 +22,7 @@ import {
 } from "../remote-protocol/shapes.ts";
 import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
-import { CONSOLE, content, json, operations } from "./operation.ts";
+import { CONSOLE, content, json, operations, REFUSALS } from "./operation.ts";
 import { ConsoleServer } from "./server.ts";
 
 /** The most calls of a page, and of an event. */
@@ -365,7 +365,7 @@ export const CALLS = operations({
         "Events.",
       ),
     },
-    problems: { 503: "draining. The server is shutting down." },
+    refusals: [REFUSALS.Draining],
   },
   getCall: {
     method: "GET",

@@ -22,7 +22,7 @@ import type { ApprovalScope } from "../sessions/confirmations/confirmation.ts";
 import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES, type QuestionAnswer } from "../tool/question.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { Grant } from "./calls.ts";
-import { byApprover, json, operations, PUBLIC, READING, SEES, STORE_FAILED } from "./operation.ts";
+import { byApprover, json, operations, PUBLIC, READING, REFUSALS, SEES } from "./operation.ts";
 
 /** How a person can answer. `always` allows the call, and remembers the answer. */
 const CHOICE = oneOf(["allow", "deny", "always", "answer"]);
@@ -275,7 +275,7 @@ export const CONFIRMATIONS = operations({
     summary: "Returns a whole confirmation, with secrets",
     access: SEES,
     answers: { 200: json(ConfirmationView, "The confirmation.") },
-    problems: { 503: STORE_FAILED },
+    refusals: [REFUSALS.StoreFailed],
   },
   answerConfirmation: {
     method: "POST",
@@ -284,14 +284,12 @@ export const CONFIRMATIONS = operations({
     access: byApprover("only an approver can answer"),
     body: Answer,
     answers: { 200: json(Resolved, "The answer is in force.") },
-    problems: {
-      409: "already_answered. Another answer was first: `decision`, `by` and `at` describe it.",
-      410: "gone. The confirmation timed out or was cancelled.",
-      422: "other_digest. The digest is not that of the confirmation. Or invalid_answer, or altered.",
-      503:
-        "paused. An answer that allows the call is not accepted while the server is paused. Or store_failed: " +
-        "the store of sessions failed, and nothing ran.",
-    },
+    refusals: [
+      REFUSALS.AlreadyAnswered,
+      REFUSALS.ConfirmationGone,
+      REFUSALS.ConfirmationDiffers,
+      REFUSALS.AnswerNotAccepted,
+    ],
   },
   listConfirmations: {
     method: "GET",
@@ -324,16 +322,11 @@ export const CONFIRMATIONS = operations({
         "Without a decision, the confirmation; otherwise, how it was answered.",
       ),
     },
-    problems: {
-      403:
-        "forbidden. The request does not come from the page of the server, or the approver of the link may " +
-        "not answer.",
-      409: "already_answered. Another answer was first.",
-      410: "gone. The link was used, or its confirmation has ended.",
-      411: "length_required. The request has no content-length.",
-      413: "too_large. The body is too long.",
-      415: "unsupported_media_type. The body is not JSON.",
-      503: "paused. An answer that allows the call is not accepted while the server is paused. Or store_failed.",
-    },
+    refusals: [
+      REFUSALS.LinkForbidden,
+      REFUSALS.AlreadyAnswered,
+      REFUSALS.LinkGone,
+      REFUSALS.AnswerNotAccepted,
+    ],
   },
 });

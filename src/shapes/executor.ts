@@ -12,28 +12,48 @@ import {
 } from "../remote-protocol/http.ts";
 import { PROBLEMS, Problem, type ProblemCode } from "../remote-protocol/problems.ts";
 import { DispatchRequest, Execution, Tools } from "../remote-protocol/shapes.ts";
-import { content, json, nothing, operations, PUBLIC, problems, type RouteAccess } from "./operation.ts";
+import { content, json, nothing, operations, PUBLIC, type Reason, type RouteAccess } from "./operation.ts";
+
+/** Why an executor refuses requests: each {@link PROBLEMS}, and what else can be with the same status. */
+export const EXECUTOR_REFUSALS: Readonly<Record<ProblemCode | "host_invalid", Reason>> = Object.freeze({
+  ...(Object.fromEntries(
+    Object.entries(PROBLEMS).map(([code, { status, description }]) => [
+      code,
+      reason(status, `${code}. ${description}`),
+    ]),
+  ) as Record<ProblemCode, Reason>),
+  unknown_key: reason(
+    403,
+    `unknown_key. ${PROBLEMS.unknown_key.description} Or forbidden. The client has none of the roles.`,
+  ),
+  draining: reason(503, `draining. ${PROBLEMS.draining.description} Or paused, on a server of sessions.`),
+  host_invalid: reason(400, "bad_request. The `host` header is missing or not a single host."),
+});
+
+function reason(status: number, description: string): Reason {
+  return { status, description, body: Problem };
+}
+
+/** The reasons with these codes. */
+function refused(...codes: readonly (keyof typeof EXECUTOR_REFUSALS)[]): readonly Reason[] {
+  return codes.map((code) => EXECUTOR_REFUSALS[code]);
+}
 
 /** Why a request of any client is refused. */
-const ANY: readonly ProblemCode[] = [
-  "bad_request",
+const OF_ANY = refused(
   "unauthenticated",
+  "unknown_key",
   "expired",
   "misdirected",
   "altered",
   "replayed",
   "overloaded",
   "internal_error",
-];
-const FORBIDDEN = `unknown_key. ${PROBLEMS.unknown_key.description} Or forbidden. The client has none of the roles.`;
+);
 /** Why a request without a body is refused. */
-const READING_PROBLEMS = {
-  ...problems(ANY),
-  400: "bad_request. The `host` header is missing or not a single host.",
-  403: FORBIDDEN,
-};
+const OF_READERS = [...refused("host_invalid"), ...OF_ANY];
 /** Probes know neither the executor's names nor its credentials. */
-const PROBE_PROBLEMS = { 400: READING_PROBLEMS[400] };
+const OF_PROBES = refused("host_invalid");
 /** Dispatching calls about which no person is asked. */
 const DISPATCHING: RouteAccess = {
   roles: ["client"],
@@ -89,9 +109,10 @@ export const EXECUTOR = operations({
         },
       ),
     },
-    problems: {
-      ...problems([
-        ...ANY,
+    refusals: [
+      ...OF_ANY,
+      ...refused(
+        "bad_request",
         "not_acceptable",
         "call_id_conflict",
         "result_forgotten",
@@ -100,11 +121,10 @@ export const EXECUTOR = operations({
         "unsupported_media_type",
         "other_executor",
         "unknown_call",
+        "draining",
         "deadline_passed",
-      ]),
-      403: FORBIDDEN,
-      503: `draining. ${PROBLEMS.draining.description} Or paused, on a server of sessions.`,
-    },
+      ),
+    ],
   },
   listTools: {
     method: "GET",
@@ -115,7 +135,7 @@ export const EXECUTOR = operations({
       refusal: "a caller reads the tools of its session: GET /v1/sessions/ID/definitions",
     },
     answers: { 200: json(Tools, "The tools, in the order of their registration.") },
-    problems: READING_PROBLEMS,
+    refusals: OF_READERS,
   },
   readMetrics: {
     method: "GET",
@@ -126,7 +146,7 @@ export const EXECUTOR = operations({
       refusal: "only readers and admins can read metrics: they name all callers",
     },
     answers: { 200: content({ "text/plain": string() }, "The text exposition format, version 0.0.4.") },
-    problems: READING_PROBLEMS,
+    refusals: OF_READERS,
   },
   checkHealth: {
     method: "GET",
@@ -134,7 +154,7 @@ export const EXECUTOR = operations({
     summary: "Checks whether the process is alive",
     access: PUBLIC,
     answers: { 200: content({ "text/plain": string() }, "The process is alive.") },
-    problems: PROBE_PROBLEMS,
+    refusals: OF_PROBES,
   },
   openFramedConnection: {
     method: "GET",
@@ -168,6 +188,6 @@ export const EXECUTOR = operations({
         "The executor is shutting down, or its journal or the store of its sessions cannot be written.",
       ),
     },
-    problems: PROBE_PROBLEMS,
+    refusals: OF_PROBES,
   },
 });

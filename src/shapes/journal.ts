@@ -15,7 +15,7 @@ import {
   type TypeOf,
 } from "../json/shape.ts";
 import { DECISION, PolicyDecision, ToolExecution } from "./calls.ts";
-import { ADMIN, json, operations, PrincipalId, READING, TOO_MANY_READS } from "./operation.ts";
+import { ADMIN, json, operations, PrincipalId, READING, REFUSALS } from "./operation.ts";
 
 /** The most recorded calls of a page. */
 export const MAX_LISTED_RECORDS = 500;
@@ -260,6 +260,8 @@ export const RepeatedCall = object({
 });
 export type RepeatedCall = TypeOf<typeof RepeatedCall>;
 
+const READING_THE_JOURNAL = [REFUSALS.TooManyReads, REFUSALS.JournalUnavailable];
+
 export const JOURNAL = operations({
   readOverview: {
     isAlwaysThere: true,
@@ -276,7 +278,7 @@ export const JOURNAL = operations({
       }),
     },
     answers: { 200: json(Overview, "The numbers. `recorded` is absent if the server has no journal.") },
-    problems: { 429: TOO_MANY_READS, 503: "unavailable. The journal cannot be read." },
+    refusals: READING_THE_JOURNAL,
   },
   describeJournal: {
     method: "GET",
@@ -284,7 +286,7 @@ export const JOURNAL = operations({
     summary: "Describes the journal",
     access: READING,
     answers: { 200: json(JournalSummary, "The state of the journal.") },
-    problems: { 429: TOO_MANY_READS, 503: "unavailable. The journal cannot be read." },
+    refusals: READING_THE_JOURNAL,
   },
   listRecordedCalls: {
     method: "GET",
@@ -336,7 +338,7 @@ export const JOURNAL = operations({
           "when enough was read.",
       ),
     },
-    problems: { 429: TOO_MANY_READS, 503: "unavailable. The journal cannot be read." },
+    refusals: READING_THE_JOURNAL,
   },
   readRecordedCall: {
     method: "GET",
@@ -344,7 +346,7 @@ export const JOURNAL = operations({
     summary: "Reads the records of one call",
     access: READING,
     answers: { 200: json(RecordedCall, "The records of the call. Their texts are rendered and cut.") },
-    problems: { 429: TOO_MANY_READS, 503: "unavailable. The journal cannot be read." },
+    refusals: READING_THE_JOURNAL,
   },
   verifyJournal: {
     method: "POST",
@@ -352,12 +354,7 @@ export const JOURNAL = operations({
     summary: "Verifies the whole journal; readers and admins only",
     access: { roles: ["reader", "admin"], refusal: "only readers and admins can verify the journal" },
     answers: { 200: json(JournalVerification, "The result.") },
-    problems: {
-      429: "overloaded. The journal is being verified, or there are too many requests.",
-      503:
-        "unavailable or draining. The journal cannot be read, or verifying it took more than ten minutes. Or " +
-        "the server is shutting down.",
-    },
+    refusals: [REFUSALS.TooManyVerifications, REFUSALS.NotVerified],
   },
   comparePolicies: {
     method: "POST",
@@ -371,13 +368,7 @@ export const JOURNAL = operations({
         "How the decisions differ from those of the current policy. Nothing is replaced.",
       ),
     },
-    problems: {
-      422: "invalid_policy. The policy has errors, which `problems` lists. Or altered.",
-      429: "overloaded. Two policies are being compared, or there are too many requests.",
-      503:
-        "unavailable or draining. The journal cannot be read, or comparing took more than a minute. Or the " +
-        "server is shutting down.",
-    },
+    refusals: [REFUSALS.TrialInvalid, REFUSALS.TooManyTrials, REFUSALS.NotCompared],
   },
   repeatCall: {
     method: "POST",
@@ -392,14 +383,6 @@ export const JOURNAL = operations({
           "with the current tools and policy.",
       ),
     },
-    problems: {
-      422:
-        "not_repeatable. The tool can change something or is gone, or the record does not have the " +
-        "arguments. Or altered.",
-      429: "overloaded. A call is being repeated, or there are too many requests.",
-      503:
-        "unavailable, paused or draining. The journal cannot be read, or the server is paused or shutting " +
-        "down.",
-    },
+    refusals: [REFUSALS.NotRepeatable, REFUSALS.TooManyRepeats, REFUSALS.NotRepeated],
   },
 });

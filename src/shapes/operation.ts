@@ -9,7 +9,7 @@ import {
   string,
   type TypeOf,
 } from "../json/shape.ts";
-import { PROBLEM_MEMBERS, PROBLEMS, type ProblemCode } from "../remote-protocol/problems.ts";
+import { PROBLEM_MEMBERS, PROBLEMS } from "../remote-protocol/problems.ts";
 
 /**
  * What a client may do. `client`: dispatch calls over the remote protocol, which run under the policy alone, so that no person
@@ -69,10 +69,17 @@ export interface Operation {
   /** The body of the request. Default: it has none. */
   readonly body?: Shape<unknown> | { readonly content: Content };
   readonly answers: Readonly<Record<number, Answer>> & { readonly default?: Answer };
-  /** Why a request is refused, by status: besides the {@link PROBLEMS} of every request, or in place of them. */
-  readonly problems?: Readonly<Record<number, string>>;
+  /** Why a request is refused: besides the reasons of every request, or in place of that with the same status. */
+  readonly refusals?: readonly Reason[];
   /** Whether the path always leads to something, so that no request is answered with 404. Default: `false`. */
   readonly isAlwaysThere?: boolean;
+}
+
+/** Why requests are refused with a status: a code or several, and when. Each has one name in `docs/openapi.yaml`. */
+export interface Reason {
+  readonly status: number;
+  readonly description: string;
+  readonly body: Shape<unknown>;
 }
 
 /** The body of an operation's answer with a status, if it is JSON. */
@@ -108,13 +115,6 @@ export function content<Bodies extends Content>(
 /** An answer without a body. */
 export function nothing(description: string, headers?: HeaderShapes): Answer<Record<never, never>> {
   return { description, ...(headers && { headers }) };
-}
-
-/** The problems with these codes, as {@link Operation.problems}. */
-export function problems(codes: readonly ProblemCode[]): Readonly<Record<number, string>> {
-  return Object.fromEntries(
-    codes.map((code) => [PROBLEMS[code].status, `${code}. ${PROBLEMS[code].description}`]),
-  );
 }
 
 /** The principal of a call or a session, as others are shown it. */
@@ -153,6 +153,133 @@ export const Refusal = object({
   ),
 });
 
+/** Why a server of sessions refuses requests, by names that say when. */
+export const REFUSALS = Object.freeze({
+  HostInvalid: reason(400, "bad_request. The `host` header is missing or not a single host."),
+  QueryInvalid: reason(
+    400,
+    "bad_request. A parameter of the query is not valid, or the `host` header is missing or not a single host.",
+  ),
+  BodyInvalid: reason(
+    400,
+    "bad_request. The body is not valid JSON or does not match the schema, or the `host` header is missing or not a " +
+      "single host.",
+  ),
+  TextInvalid: reason(400, "bad_request. The body is not valid UTF-8, or the `host` header is invalid."),
+  Unauthenticated: reason(401, `unauthenticated. ${PROBLEMS.unauthenticated.description}`),
+  McpUnauthenticated: reason(
+    401,
+    "unauthenticated. The signature or token is missing, malformed or wrong. With server.mcp.oauth, " +
+      "www-authenticate says where to get a token.",
+  ),
+  Forbidden: reason(403, "forbidden. The client's roles do not allow this. Or unknown_key."),
+  McpForbidden: reason(
+    403,
+    "forbidden. The client is not a caller, its access token lacks a scope, or the host or origin is unknown.",
+  ),
+  LinkForbidden: reason(
+    403,
+    "forbidden. The request does not come from the page of the server, or the approver of the link may not answer.",
+  ),
+  NotFound: reason(404, "not_found. It does not exist, or the client may not know about it."),
+  PageNotBuilt: reason(404, "not_found. The page was not built."),
+  FileNotFound: reason(404, "not_found. There is no such file."),
+  AlreadyAnswered: reason(
+    409,
+    "already_answered. Another answer was first: `decision`, `by` and `at` describe it.",
+  ),
+  ChangesConflict: reason(
+    409,
+    "changes_conflict. Nothing was accepted: `conflicts` names the files that have changed on the disk.",
+  ),
+  MessageConflict: reason(
+    409,
+    "message_conflict. The turn has another message with this id. Or turn_full: begin another turn. Or closed.",
+  ),
+  TurnForgotten: reason(
+    410,
+    "forgotten. The turn ended, and its messages and results are no longer retained.",
+  ),
+  ConfirmationGone: reason(410, "gone. The confirmation timed out or was cancelled."),
+  LinkGone: reason(410, "gone. The link was used, or its confirmation has ended."),
+  LengthRequired: reason(411, `length_required. ${PROBLEMS.length_required.description}`),
+  Expired: reason(412, `expired. ${PROBLEMS.expired.description}`),
+  TooLarge: reason(413, "too_large. The body is larger than the server accepts."),
+  UnsupportedMediaType: reason(415, `unsupported_media_type. ${PROBLEMS.unsupported_media_type.description}`),
+  Misdirected: reason(
+    421,
+    "misdirected. The `host` header is not a name of the server, or the origin is not listed.",
+  ),
+  Altered: reason(422, `altered. ${PROBLEMS.altered.description}`),
+  PolicyInvalid: reason(
+    422,
+    "invalid_policy. The policy has errors, which `problems` lists, and was not replaced. Or altered.",
+  ),
+  TrialInvalid: reason(422, "invalid_policy. The policy has errors, which `problems` lists. Or altered."),
+  NotRepeatable: reason(
+    422,
+    "not_repeatable. The tool can change something or is gone, or the record does not have the arguments. Or altered.",
+  ),
+  ChangesDiffer: reason(
+    422,
+    "other_digest. The changes are not those with this digest. Or altered: the signature or the digest does not match " +
+      "the request.",
+  ),
+  ConfirmationDiffers: reason(
+    422,
+    "other_digest. The digest is not that of the confirmation. Or invalid_answer, or altered.",
+  ),
+  Replayed: reason(425, `replayed. ${PROBLEMS.replayed.description}`),
+  Overloaded: reason(429, "overloaded. There are too many requests, sessions or messages."),
+  TooManyReads: reason(429, "overloaded. There are too many requests, or too many that read the journal."),
+  TooManyVerifications: reason(
+    429,
+    "overloaded. The journal is being verified, or there are too many requests.",
+  ),
+  TooManyTrials: reason(429, "overloaded. Two policies are being compared, or there are too many requests."),
+  TooManyRepeats: reason(429, "overloaded. A call is being repeated, or there are too many requests."),
+  McpOverloaded: reason(429, "overloaded. There are too many requests or sessions."),
+  InternalError: reason(500, "internal_error. The server failed unexpectedly."),
+  Draining: reason(503, "draining. The server is shutting down."),
+  McpDraining: reason(
+    503,
+    "draining. The server is shutting down, or the keys of the issuer could not be fetched.",
+  ),
+  StoreFailed: reason(503, "store_failed. The store of sessions failed: nothing ran. Retry later."),
+  SessionNotOpened: reason(
+    503,
+    "draining. The server is shutting down. Or store_failed: the store of sessions failed, and nothing ran.",
+  ),
+  MessageNotAccepted: reason(
+    503,
+    "draining. The server is shutting down. Or paused. Or store_failed: the store of sessions failed, and nothing ran.",
+  ),
+  AnswerNotAccepted: reason(
+    503,
+    "paused. An answer that allows the call is not accepted while the server is paused. Or store_failed: the store of " +
+      "sessions failed, and nothing ran.",
+  ),
+  JournalUnavailable: reason(503, "unavailable. The journal cannot be read."),
+  NotVerified: reason(
+    503,
+    "unavailable or draining. The journal cannot be read, or verifying it took more than ten minutes. Or the server is " +
+      "shutting down.",
+  ),
+  NotCompared: reason(
+    503,
+    "unavailable or draining. The journal cannot be read, or comparing took more than a minute. Or the server is " +
+      "shutting down.",
+  ),
+  NotRepeated: reason(
+    503,
+    "unavailable, paused or draining. The journal cannot be read, or the server is paused or shutting down.",
+  ),
+});
+
+function reason(status: number, description: string): Reason {
+  return { status, description, body: Refusal };
+}
+
 const VIEWERS: readonly Role[] = ["approver", "reader", "admin"];
 
 /** For those who read what the server has. */
@@ -182,11 +309,6 @@ export function byApprover(refusal: string): RouteAccess {
 export function byOwner(refusal: string): RouteAccess {
   return { roles: ["caller"], session: "owns", refusal };
 }
-
-/** A problem of routes that write to the store of sessions. */
-export const STORE_FAILED = "store_failed. The store of sessions failed: nothing ran. Retry later.";
-/** A problem of lists that can be long. */
-export const TOO_MANY_READS = "overloaded. There are too many requests, or too many that read the journal.";
 
 /** The events of a session. */
 export const SESSION_EVENTS: Content = {

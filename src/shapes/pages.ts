@@ -16,23 +16,19 @@ import {
   nothing,
   operations,
   PUBLIC,
-  problems,
+  REFUSALS,
   Refusal,
   type RouteAccess,
 } from "./operation.ts";
 
 const MCP: RouteAccess = { roles: ["caller"], refusal: "only a caller can use the MCP server" };
 /** Why a request of a client of MCP is refused. */
-const MCP_PROBLEMS = {
-  401:
-    "unauthenticated. The signature or token is missing, malformed or wrong. With server.mcp.oauth, " +
-    "www-authenticate says where to get a token.",
-  403:
-    "forbidden. The client is not a caller, its access token lacks a scope, or the host or origin is " +
-    "unknown.",
-  429: "overloaded. There are too many requests or sessions.",
-  503: "draining. The server is shutting down, or the keys of the issuer could not be fetched.",
-};
+const OF_MCP = [
+  REFUSALS.McpUnauthenticated,
+  REFUSALS.McpForbidden,
+  REFUSALS.McpOverloaded,
+  REFUSALS.McpDraining,
+];
 
 export const JsonRpcMessage = openObject(
   {
@@ -97,11 +93,7 @@ export const PAGES = operations({
         "There is no such session of MCP, or no such method in revision 2026-07-28.",
       ),
     },
-    problems: {
-      ...MCP_PROBLEMS,
-      413: "too_large. The body is larger than the server accepts.",
-      ...problems(["unsupported_media_type"]),
-    },
+    refusals: [...OF_MCP, REFUSALS.TooLarge, REFUSALS.UnsupportedMediaType],
   },
   listenToMcp: {
     method: "GET",
@@ -118,7 +110,7 @@ export const PAGES = operations({
       ),
       400: json(anyOf([JsonRpcMessage, Refusal]), "The session is missing, or the `host` header is invalid."),
     },
-    problems: MCP_PROBLEMS,
+    refusals: OF_MCP,
   },
   endMcpSession: {
     method: "DELETE",
@@ -132,7 +124,7 @@ export const PAGES = operations({
       200: nothing("The session has ended."),
       400: json(anyOf([JsonRpcMessage, Refusal]), "The session is missing, or the `host` header is invalid."),
     },
-    problems: MCP_PROBLEMS,
+    refusals: OF_MCP,
   },
   describeProtectedResource: {
     method: "GET",
@@ -167,7 +159,7 @@ export const PAGES = operations({
       ),
       304: nothing("The page is that of if-none-match."),
     },
-    problems: { 404: "not_found. The page was not built." },
+    refusals: [REFUSALS.PageNotBuilt],
   },
   getConsoleFile: {
     method: "GET",
@@ -178,6 +170,6 @@ export const PAGES = operations({
       200: content({ "*/*": anyJson() }, "The file, with its media type."),
       304: nothing("The file is that of if-none-match."),
     },
-    problems: { 404: "not_found. There is no such file." },
+    refusals: [REFUSALS.FileNotFound],
   },
 });

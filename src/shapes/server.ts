@@ -20,9 +20,9 @@ import {
   PrincipalId,
   PUBLIC,
   READING,
+  REFUSALS,
   ROLES,
   type RouteAccess,
-  TOO_MANY_READS,
 } from "./operation.ts";
 
 /** The most tools of a page. */
@@ -164,11 +164,6 @@ export const SERVER = operations({
         { "set-cookie": string() },
       ),
     },
-    problems: {
-      411: "length_required. The request has no content-length.",
-      413: "too_large. The body is too long.",
-      415: "unsupported_media_type. The body is not JSON.",
-    },
   },
   getLogin: {
     method: "GET",
@@ -205,7 +200,7 @@ export const SERVER = operations({
           "escaped.",
       ),
     },
-    problems: { 429: TOO_MANY_READS },
+    refusals: [REFUSALS.TooManyReads],
   },
   replacePolicy: {
     method: "PUT",
@@ -222,10 +217,7 @@ export const SERVER = operations({
       },
     },
     answers: { 200: json(PolicyReplaced, "The policy is replaced, until the next reload or restart.") },
-    problems: {
-      400: "bad_request. The body is not valid UTF-8, or the `host` header is invalid.",
-      422: "invalid_policy. The policy has errors, which `problems` lists, and was not replaced. Or altered.",
-    },
+    refusals: [REFUSALS.TextInvalid, REFUSALS.PolicyInvalid],
   },
   pause: {
     method: "POST",

@@ -25,10 +25,9 @@ import {
   operations,
   PrincipalId,
   READING,
+  REFUSALS,
   SEES,
   SESSION_EVENTS,
-  STORE_FAILED,
-  TOO_MANY_READS,
 } from "./operation.ts";
 
 /** The most sessions of a page. */
@@ -228,7 +227,7 @@ export const SESSIONS = operations({
       }),
     },
     answers: { 200: json(SessionList, "A page of the sessions.") },
-    problems: { 429: TOO_MANY_READS },
+    refusals: [REFUSALS.TooManyReads],
   },
   openSession: {
     method: "POST",
@@ -237,11 +236,7 @@ export const SESSIONS = operations({
     access: { roles: ["caller"], refusal: "only a caller can open sessions" },
     body: NewSession,
     answers: { 201: json(SessionId, "The session is open.") },
-    problems: {
-      503:
-        "draining. The server is shutting down. Or store_failed: the store of sessions failed, and nothing " +
-        "ran.",
-    },
+    refusals: [REFUSALS.SessionNotOpened],
   },
   readSession: {
     method: "GET",
@@ -257,7 +252,7 @@ export const SESSIONS = operations({
     access: byApprover("only an approver can change a session"),
     body: SessionChange,
     answers: { 200: json(SessionChanged, "The mode has changed.") },
-    problems: { 503: STORE_FAILED },
+    refusals: [REFUSALS.StoreFailed],
   },
   closeSession: {
     method: "DELETE",
@@ -265,7 +260,7 @@ export const SESSIONS = operations({
     summary: "Cancels the calls of a session and closes it",
     access: byOwner("only the caller of a session can close it"),
     answers: { 200: json(SessionId, "All calls have ended.") },
-    problems: { 503: STORE_FAILED },
+    refusals: [REFUSALS.StoreFailed],
   },
   listDefinitions: {
     method: "GET",
@@ -288,7 +283,7 @@ export const SESSIONS = operations({
       ),
     },
     answers: { 200: content(SESSION_EVENTS, "Events.") },
-    problems: { 503: "draining. The server is shutting down." },
+    refusals: [REFUSALS.Draining],
   },
   listApprovals: {
     method: "GET",
@@ -303,7 +298,7 @@ export const SESSIONS = operations({
     summary: "Revokes all approvals of the session",
     access: byApprover("only an approver can revoke approvals"),
     answers: { 200: json(Revoked, "The approvals are revoked.") },
-    problems: { 503: STORE_FAILED },
+    refusals: [REFUSALS.StoreFailed],
   },
   listChanges: {
     method: "GET",
@@ -320,13 +315,7 @@ export const SESSIONS = operations({
     access: byApprover("only an approver can accept or reject changes"),
     body: ChangeDecision,
     answers: { 200: json(DecidedChanges, "The changes were accepted or rejected.") },
-    problems: {
-      409: "changes_conflict. Nothing was accepted: `conflicts` names the files that have changed on the disk.",
-      422:
-        "other_digest. The changes are not those with this digest. Or altered: the signature or the digest " +
-        "does not match the request.",
-      503: STORE_FAILED,
-    },
+    refusals: [REFUSALS.ChangesConflict, REFUSALS.ChangesDiffer, REFUSALS.StoreFailed],
   },
   revokeApproval: {
     method: "DELETE",
@@ -334,6 +323,6 @@ export const SESSIONS = operations({
     summary: "Revokes an approval",
     access: byApprover("only an approver can revoke approvals"),
     answers: { 200: json(Revoked, "The approval is revoked.") },
-    problems: { 503: STORE_FAILED },
+    refusals: [REFUSALS.StoreFailed],
   },
 });

@@ -23,9 +23,9 @@ import {
   content,
   json,
   operations,
+  REFUSALS,
   SEES,
   SESSION_EVENTS,
-  STORE_FAILED,
 } from "./operation.ts";
 import { SHOWN_MODE } from "./sessions.ts";
 
@@ -209,15 +209,7 @@ export const TURNS = operations({
       200: content(SESSION_EVENTS, "The events of the session, up to the end of the message."),
       202: json(Accepted, "The message is accepted: its calls run, even if the connection is closed."),
     },
-    problems: {
-      409:
-        "message_conflict. The turn has another message with this id. Or turn_full: begin another turn. Or " +
-        "closed.",
-      410: "forgotten. The turn ended, and its messages and results are no longer retained.",
-      503:
-        "draining. The server is shutting down. Or paused. Or store_failed: the store of sessions failed, " +
-        "and nothing ran.",
-    },
+    refusals: [REFUSALS.MessageConflict, REFUSALS.TurnForgotten, REFUSALS.MessageNotAccepted],
   },
   readTurn: {
     method: "GET",
@@ -237,10 +229,7 @@ export const TURNS = operations({
         "Some calls of these messages have not ended: their results are null or absent.",
       ),
     },
-    problems: {
-      410: "forgotten. The turn ended, and its messages and results are no longer retained.",
-      503: STORE_FAILED,
-    },
+    refusals: [REFUSALS.TurnForgotten, REFUSALS.StoreFailed],
   },
   cancelTurn: {
     method: "POST",
@@ -248,9 +237,6 @@ export const TURNS = operations({
     summary: "Cancels the calls of a turn",
     access: byOwner("only the caller of a session can cancel its turns"),
     answers: { 200: json(TurnId, "All calls have ended.") },
-    problems: {
-      410: "forgotten. The turn ended, and its messages and results are no longer retained.",
-      503: STORE_FAILED,
-    },
+    refusals: [REFUSALS.TurnForgotten, REFUSALS.StoreFailed],
   },
 });

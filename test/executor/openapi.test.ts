@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { parse } from "yaml";
 import { openApiText } from "../../scripts/reference/openapi-page.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
 import { PROBLEMS } from "../../src/remote-protocol/problems.ts";
 import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
+import { openApiDocument } from "../openapi-document.ts";
 import {
   type Answer,
   CountingTool,
@@ -35,8 +35,8 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
 }
 
-const TEXT = readFileSync(resolve(import.meta.dirname, "../../../docs/openapi.yaml"), "utf8");
-const DOCUMENT = parse(TEXT) as Document;
+const TEXT = readFileSync(resolve(import.meta.dirname, "../../docs/openapi.yaml"), "utf8");
+const DOCUMENT = openApiDocument<Document>();
 
 const ajv = new Ajv2020({ strictTypes: false, keywords: ["components"] });
 ajv.addSchema({ $id: "openapi", components: DOCUMENT.components });

@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
-import { parse } from "yaml";
 import type { JsonObject } from "../../src/json/value.ts";
 import { type Answer, send } from "../executor/harness.ts";
+import { openApiDocument } from "../openapi-document.ts";
 import { startConsole } from "./console/console.ts";
 import { TOKENS, WritingTool } from "./harness.ts";
 
@@ -12,10 +11,10 @@ interface Operation {
     Record<string, { readonly content?: Readonly<Record<string, { readonly schema: JsonObject }>> }>
   >;
 }
-const DOCUMENT = parse(readFileSync(new URL("../../docs/openapi.yaml", import.meta.url), "utf8")) as {
+const DOCUMENT = openApiDocument<{
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
-};
+}>();
 const ajv = new Ajv2020({
   strictTypes: false,
   strictRequired: false,

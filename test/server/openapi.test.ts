@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { parse } from "yaml";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
@@ -19,6 +17,7 @@ import { SessionService } from "../../src/server/service.ts";
 import { openSessions } from "../../src/sessions/sessions.ts";
 import type { Answer } from "../executor/harness.ts";
 import { recordCalls, TemporaryDirectory } from "../journal/records.ts";
+import { openApiDocument } from "../openapi-document.ts";
 import { Browser, startConsole } from "./console/console.ts";
 import { type ListedConfirmation, pathOf, TestClient, WritingTool } from "./harness.ts";
 import { SubscribedBrowser, vapidKey } from "./notifying/push-browser.ts";
@@ -35,10 +34,10 @@ interface Operation {
   >;
 }
 
-const DOCUMENT = parse(readFileSync(new URL("../../docs/openapi.yaml", import.meta.url), "utf8")) as {
+const DOCUMENT = openApiDocument<{
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
-};
+}>();
 const PATHS = Object.entries(DOCUMENT.paths).filter(([path]) =>
   /^\/v1\/(sessions|confirmations|policy|pause|resume|overview|journal|console|calls|programs)/.test(path),
 );

@@ -1,23 +1,23 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { parse } from "yaml";
 import type { RefusedRequest } from "../../src/http/refused-request.ts";
 import type { Server } from "../../src/server/server.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { MessageRecord } from "../../src/sessions/store/store.ts";
 import { HeldTool, send, until } from "../executor/harness.ts";
+import { openApiDocument } from "../openapi-document.ts";
 import { pathOf, refusalOf, startServer, TestClient, TOKENS, WritingTool } from "./harness.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "server-store-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const DOCUMENT = parse(readFileSync(new URL("../../docs/openapi.yaml", import.meta.url), "utf8")) as {
+const DOCUMENT = openApiDocument<{
   readonly paths: Record<string, Record<string, { responses: Record<string, { description: string }> }>>;
-};
+}>();
 
 /** A store in memory of which methods fail. */
 function failing(): { readonly store: MemorySessionStore; readonly fail: (...methods: string[]) => void } {
