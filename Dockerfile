@@ -1,16 +1,22 @@
-# Builds the package from the sources, and installs it alone. Mount a config at /etc/sandgate: docs/deployment.md.
-FROM node:26.10.0-bookworm-slim AS build
-WORKDIR /build
-COPY . .
-RUN npm ci
-RUN npm run --silent build
-RUN npm pack --silent --pack-destination /tmp
-WORKDIR /opt/sandgate
-RUN echo '{ "private": true }' > package.json
-RUN npm install --omit=dev --ignore-scripts --no-audit --no-fund /tmp/sandgate-*.tgz
+# Installs the packed package: run `npm pack` before. Mount a config at /etc/sandgate: docs/deployment.md.
+ARG BUILD=node:26.10.0-bookworm-slim
+ARG BASE=node:26.10.0-bookworm-slim
 
-FROM node:26.10.0-bookworm-slim
-COPY --from=build /opt/sandgate /opt/sandgate
+FROM ${BUILD} AS build
+WORKDIR /opt/sandgate
+COPY package.json package-lock.json deploy/image/packages.mjs ./
+RUN ["node", "packages.mjs"]
+# Not `npm ci`, which wants the package.json that the lock was made from. The versions are those of the lock.
+RUN ["node", "/usr/local/lib/node_modules/npm/bin/npm-cli.js", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
+ADD sandgate-*.tgz /tmp/
+RUN ["node", "-e", "fs.mkdirSync('/tmp/state')"]
+
+FROM ${BASE}
+COPY --from=build /opt/sandgate/node_modules /opt/sandgate/node_modules
+COPY --from=build /tmp/package /opt/sandgate/node_modules/sandgate
+# A volume that is new gets its owner. Stores that the config does not name are there, as with the unit of systemd.
+COPY --from=build --chown=10001:10001 /tmp/state /var/lib/sandgate
+ENV STATE_DIRECTORY=/var/lib/sandgate
 # By number, so that Kubernetes can see that it is not root.
 USER 10001:10001
 WORKDIR /etc/sandgate

@@ -10,6 +10,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { COMMANDS, parseCommandLine } from "../../../src/cli/run.ts";
 import { Authority } from "../../certificates.ts";
+import { createFolder, sandgate } from "../../cli/sandgate.ts";
 
 const dockerfile = readFileSync("Dockerfile", "utf8");
 const unit = readFileSync("deploy/sandgate.service", "utf8");
@@ -167,6 +168,20 @@ test("Kubernetes knows every field of the Deployment and the Service", ({ skip }
     else manifest.spec.selector = { checked: "yes" };
     expect(JSON.parse(stdout)).toMatchObject(manifest);
   }
+});
+
+test("docs/deployment.md: the config beside the compose file is one that sandgate check accepts", async () => {
+  const text = readFileSync("docs/deployment.md", "utf8");
+  const [, yaml = ""] = /^```yaml file=config\/sandgate\.yaml\n(.*?)^```$/ms.exec(text) ?? [];
+  const whole = JSON.stringify({ ...parse(config), ...parse(yaml) });
+  const folder = await createFolder({
+    "sandgate.yaml": whole,
+    token: "a-token-that-is-long-enough-for-the-server",
+  });
+  const { code, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const [port] = parse(readFileSync("deploy/compose.yaml", "utf8")).services.sandgate.ports;
+  expect(port).toBe(`127.0.0.1:${parse(yaml).server.listen.split(":")[1]}:7420`);
 });
 
 test("systemd accepts the unit", ({ skip }) => {
