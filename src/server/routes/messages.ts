@@ -5,8 +5,12 @@ import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { ProtocolError } from "../../protocols/parsing/shape.ts";
 import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
-import { ForgottenTurnError, MessageConflictError } from "../../sessions/calls/stored-messages.ts";
-import { newId } from "../../sessions/ids.ts";
+import {
+  ForgottenTurnError,
+  MessageConflictError,
+  messageIds,
+  turnOfMessage,
+} from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turns/turn.ts";
@@ -16,9 +20,6 @@ import { type App, type Exchange, serve } from "../http/exchange.ts";
 import { badRequest, conflict, forgotten, overloaded } from "../http/refusals.ts";
 import type { AdmittedMessage } from "../message-bounds.ts";
 import { placeOf, type SessionService } from "../service.ts";
-
-/** The most characters of a turn's id in the id of its message, which has at most 128. */
-const MAX_PREFIX = 80;
 
 /** Adds messages to turns. */
 export function messageRoutes(app: App, service: SessionService): void {
@@ -34,7 +35,7 @@ export function messageRoutes(app: App, service: SessionService): void {
     const room = wantsEvents(env) ? service.stream(env) : undefined;
     const log = service.logs.of(session.id);
     const after = log.last;
-    const ids = idsOf(message);
+    const ids = messageIds(message);
     const end = service.messages.begin(session.id);
     if (end === undefined) throw overloaded("too many messages of the session are under way");
     let admitted: AdmittedMessage | undefined;
@@ -98,34 +99,8 @@ function readMessage(message: unknown, format: Format | undefined, session: Sess
   }
 }
 
-/** @throws {RouteRefusal} 409 if the session is being closed, and 410 if the turn was forgotten. */
-async function turnOf(session: Session, id: string, userText: string | undefined): Promise<Turn> {
-  if (session.durable !== undefined) return session.turnToRead(id, userText);
-  const known = await session.findTurn(id);
-  if (known !== undefined) return known;
-  // Its messages must not run again.
-  if (await session.isForgotten(id)) throw forgotten();
-  try {
-    return session.turn({ id, ...(userText !== undefined && { userText }) });
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    // Another message has begun the turn while the store was asked.
-    const begun = await session.findTurn(id);
-    if (begun === undefined) throw conflict("closed", error.message);
-    return begun;
-  }
-}
-
 /** The ids of a message: those that the client chose, or new ones. */
-interface MessageIds {
-  readonly turnId: string;
-  readonly messageId: string;
-}
-
-/** Without a `turnId`, a message that is sent again finds its turn by its own id. */
-function idsOf({ messageId, turnId = messageId ?? newId() }: NewMessage): MessageIds {
-  return { turnId, messageId: messageId ?? `${turnId.slice(0, MAX_PREFIX)}.${newId()}` };
-}
+type MessageIds = ReturnType<typeof messageIds>;
 
 /**
  * @throws {RouteRefusal} 409 if the turn has another message with this id, or the session is being closed, and 410 if the
@@ -138,9 +113,10 @@ async function accept(
   { userText, trace }: Pick<NewMessage, "userText"> & { readonly trace: TraceHeaders | undefined },
   admitted: AdmittedMessage,
 ): Promise<{ readonly turn: Turn; readonly accepted: AcceptedMessage }> {
-  const turn = await turnOf(session, turnId, userText);
-  admitted.cancelWith(() => void turn.cancel());
   try {
+    const turn = await turnOfMessage(session, turnId, userText);
+    if (turn === undefined) throw sessionClosed();
+    admitted.cancelWith(() => void turn.cancel());
     return { turn, accepted: await turn.accept(calls, { messageId, ...(trace && { trace }) }) };
   } catch (error) {
     if (error instanceof MessageConflictError) throw conflict("message_conflict", error.message);

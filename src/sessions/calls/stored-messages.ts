@@ -6,10 +6,71 @@ import type { ToolCall } from "../../engine/call.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { DurableMessage, DurableRuntime } from "../durable-runtime.ts";
+import { newId } from "../ids.ts";
 import type { MessageCallRecord, MessageRecord, SessionStore } from "../store/store.ts";
 import { type MessageCall, storedCalls } from "./call-run.ts";
 import type { TurnCore } from "./core.ts";
 import { cancelledExecution } from "./ended-calls.ts";
+
+/*
+ * What becomes of a message that arrives again, since the answer to it was lost, or since it comes from two clients at once.
+ * It has the ids of the first one: if its client named only the message, that names the turn, too.
+ *
+ * - Its calls run once. It gets the results of the first time, waits for them if they are not there yet, and runs only if the
+ *   first one could not be stored.
+ * - With other calls it is refused (`MessageConflictError`), and so it is without a store, which would have the results.
+ * - If its turn was forgotten, it is refused (`ForgottenTurnError`): it may have run.
+ *
+ * Each store adds a message once, and returns the one that it has. Everything else is here.
+ */
+
+/** The most characters of a turn's id in the id of its message, which has at most 128. */
+const MAX_PREFIX = 80;
+
+/** Returns the ids of a message that a client sends: those that it chose, or new ones. */
+export function messageIds({
+  messageId,
+  turnId = messageId ?? newId(),
+}: {
+  readonly turnId?: string | undefined;
+  readonly messageId?: string | undefined;
+}): { readonly turnId: string; readonly messageId: string } {
+  return { turnId, messageId: messageId ?? `${turnId.slice(0, MAX_PREFIX)}.${newId()}` };
+}
+
+/** The part of its session that {@link turnOfMessage} uses. */
+interface SessionOfTurns<Turn> {
+  readonly durable: unknown;
+  turnToRead(id: string, userText: string | undefined): Turn;
+  findTurn(id: string): Promise<Turn | undefined>;
+  isForgotten(id: string): Promise<boolean>;
+  turn(options: { readonly id: string; readonly userText?: string }): Turn;
+}
+
+/**
+ * Returns the turn of a message that a client sends, which begins now unless it is known; `undefined` if the session is closed.
+ *
+ * @param id A valid one.
+ * @throws {ForgottenTurnError} as a rejection, if the turn was forgotten.
+ */
+export async function turnOfMessage<Turn>(
+  session: SessionOfTurns<Turn>,
+  id: string,
+  userText: string | undefined,
+): Promise<Turn | undefined> {
+  // The runtime says whether it has forgotten the turn when it stores the message.
+  if (session.durable !== undefined) return session.turnToRead(id, userText);
+  const known = await session.findTurn(id);
+  if (known !== undefined) return known;
+  if (await session.isForgotten(id)) throw forgottenTurn(id);
+  try {
+    return session.turn({ id, ...(userText !== undefined && { userText }) });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    // Another message may have begun the turn while the store was asked.
+    return session.findTurn(id);
+  }
+}
 
 /** Thrown if a turn has a message of this id with other calls. */
 export class MessageConflictError extends SandgateError {
@@ -127,7 +188,7 @@ export class StoredMessages {
     if (before === undefined) this.#running.set(id, promise);
     try {
       const known = await this.#add(id, calls);
-      if (known !== undefined && textOf(known.calls) !== textOf(storedCalls(calls))) throw conflict(id);
+      requireSame(known, id, storedCalls(calls));
       onPersisted?.();
       const other = known === undefined ? undefined : this.#underWay(id);
       if (other !== undefined && other !== promise) return await other;
@@ -203,18 +264,24 @@ export class StoredMessages {
   }
 }
 
+/** @throws {MessageConflictError} if the turn had a message with this id and other calls. */
+function requireSame(known: MessageRecord | undefined, id: string, calls: readonly ToolCall[]): void {
+  if (known === undefined || textOf(known.calls) === textOf(calls)) return;
+  throw new MessageConflictError(`the turn has another message with the id '${id}'`);
+}
+
 function textOf(calls: readonly ToolCall[]): string {
   return canonicalText(calls as unknown as JsonValue);
+}
+
+function forgottenTurn(id: string): ForgottenTurnError {
+  return new ForgottenTurnError(`the turn '${id}' was forgotten`);
 }
 
 function dispatchedBefore(id: string): MessageConflictError {
   return new MessageConflictError(
     `the message '${id}' was dispatched before: only sessions with a store return its results again`,
   );
-}
-
-function conflict(id: string): MessageConflictError {
-  return new MessageConflictError(`the turn has another message with the id '${id}'`);
 }
 
 /** How a message runs. */
@@ -256,14 +323,8 @@ export async function runDurably(
     ...(refusesForgotten && { refusesForgotten }),
   };
   const known = await runtime.accept(message);
-  if (known === "forgotten") throw new ForgottenTurnError(`the turn '${turnId}' was forgotten`);
-  if (
-    known !== undefined &&
-    canonicalText(known.calls as unknown as JsonValue) !==
-      canonicalText(message.calls as unknown as JsonValue)
-  ) {
-    throw new MessageConflictError(`the turn has another message with the id '${messageId}'`);
-  }
+  if (known === "forgotten") throw forgottenTurn(turnId);
+  requireSame(known, messageId, message.calls);
   onPersisted?.();
   const place = { ...message, receivedAt: (known ?? message).receivedAt };
   const results = (await runtime.results(place)) ?? (await storedResults(runtime, message));
