@@ -1,6 +1,12 @@
+import { randomUUID } from "node:crypto";
 import { type PrimitiveValue, parseTemplate } from "url-template";
 import { headerProblem } from "../base/http-syntax.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+
+type BodyFormat = "json" | "form" | "multipart";
+
+/** How bodies of requests are written. */
+export const BODY_FORMATS: readonly BodyFormat[] = ["json", "form", "multipart"];
 
 const WHOLE_PLACE = /^\{([\w.-]+)\}$/;
 
@@ -275,6 +281,103 @@ export function fillBody(template: JsonValue, input: JsonObject): JsonValue | un
     if (value !== undefined) filled[name] = value;
   }
   return filled;
+}
+
+/** The names of the arguments that a template of {@link fillBody} uses. */
+export function placesIn(template: JsonValue | undefined): ReadonlySet<string> {
+  if (typeof template === "string") return new Set(WHOLE_PLACE.exec(template)?.slice(1));
+  if (typeof template !== "object" || template === null) return new Set();
+  return new Set(Object.values(template).flatMap((each) => [...placesIn(each)]));
+}
+
+/** A name and a value of a query or a form. */
+type Field = readonly [name: string, value: string];
+
+/**
+ * Returns the fields of a query or a form: `a=1`, `a=1&a=2` for a list, `a[b]=1` for a map, `a[0][b]=1` for a list of maps. What is
+ * null is left out.
+ *
+ * @throws {ArgumentPlaceError} if a text has half a surrogate pair.
+ */
+function fieldsOf(values: JsonObject): Field[] {
+  return Object.entries(values).flatMap(([name, value = null]) =>
+    Array.isArray(value) && value.every((item: JsonValue) => typeof item !== "object" || item === null)
+      ? value.flatMap((item: JsonValue) => nestedFields(name, item))
+      : nestedFields(name, value),
+  );
+}
+
+function nestedFields(name: string, value: JsonValue): Field[] {
+  if (value === null) return [];
+  if (typeof value === "object")
+    return Object.entries(value).flatMap(([step, member = null]) => nestedFields(`${name}[${step}]`, member));
+  return [[sendable(name), sendable(String(value))]];
+}
+
+function sendable(text: string): string {
+  if (text.isWellFormed()) return text;
+  throw new ArgumentPlaceError("a query or a form cannot have half a surrogate pair");
+}
+
+/**
+ * Adds values to the query of a URL, with the names and values percent-encoded.
+ *
+ * @throws {ArgumentPlaceError} if a value cannot be sent.
+ */
+export function withQuery(url: string | URL, values: JsonObject): string | URL {
+  const pairs = fieldsOf(values).map((field) => field.map(encodeStrictly).join("="));
+  if (pairs.length === 0) return url;
+  const text = String(url);
+  return `${text}${text.includes("?") ? "&" : "?"}${pairs.join("&")}`;
+}
+
+/** Percent-encodes everything but the unreserved characters of RFC 3986. */
+function encodeStrictly(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/** A body, and the header that it needs unless the tool sets it. */
+export interface WrittenBody {
+  readonly text: string;
+  readonly contentType: string;
+}
+
+/**
+ * Writes a body in one of {@link BODY_FORMATS}.
+ *
+ * @throws {ArgumentPlaceError} if it cannot be written in this format.
+ */
+export function writeBody(body: JsonValue, format: BodyFormat): WrittenBody {
+  if (format === "json") return { text: JSON.stringify(body), contentType: "application/json" };
+  if (!isJsonObject(body)) throw new ArgumentPlaceError("a form must be a map of its fields");
+  if (format === "form") {
+    const text = String(new URLSearchParams(fieldsOf(body).map(([name, value]) => [name, value])));
+    return { text, contentType: "application/x-www-form-urlencoded" };
+  }
+  // Random, so that no argument can end its part.
+  const boundary = `sandgate-${randomUUID()}`;
+  const parts = Object.entries(body).flatMap(([name, value]) =>
+    (Array.isArray(value) ? (value as JsonValue[]) : [value ?? null]).flatMap((item) =>
+      item === null ? [] : partOf(name, item),
+    ),
+  );
+  return {
+    text: `${parts.map((part) => `--${boundary}\r\n${part}\r\n`).join("")}--${boundary}--\r\n`,
+    contentType: `multipart/form-data; boundary=${boundary}`,
+  };
+}
+
+/** A part of a multipart form: maps and lists as JSON, anything else as a text. */
+function partOf(name: string, value: JsonValue): string {
+  // As browsers write names (HTML, "Multipart form data").
+  const escaped = sendable(name).replace(/["\r\n]/g, encodeURIComponent);
+  const isText = typeof value !== "object";
+  const type = isText ? "" : "content-type: application/json\r\n";
+  const text = isText ? sendable(String(value)) : JSON.stringify(value);
+  return `content-disposition: form-data; name="${escaped}"\r\n${type}\r\n${text}`;
 }
 
 /** The arguments whose names are not in `used`. */

@@ -2,9 +2,15 @@ import { isAbsolute } from "node:path";
 import { methodProblem } from "../base/http-syntax.ts";
 import { MAX_DELAY_MS } from "../base/timers.ts";
 import { suggest } from "../base/unknown-names.ts";
-import { compileHeaders, compileUrl, parseHttpUrl, TemplateError } from "../http-template/http-template.ts";
+import {
+  BODY_FORMATS,
+  compileHeaders,
+  compileUrl,
+  parseHttpUrl,
+  TemplateError,
+} from "../http-template/http-template.ts";
 import { POINTER_PATTERN } from "../json/pointer.ts";
-import { isJsonObject, type JsonValue } from "../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { sandboxesOf, type ToolImplementations } from "./implementations/implementations.ts";
 import { isProgramText, processProblem } from "./implementations/process-implementation.ts";
 import { parseExecutors } from "./implementations/remote-implementation.ts";
@@ -65,7 +71,16 @@ export const FORMER_TRAITS: Readonly<Record<string, string>> = Object.freeze({
   writesThroughFiles: "write 'usesFiles: \"staged\"' in place of 'writesThroughFiles: true'",
 });
 
-const HTTP_MEMBERS: readonly string[] = ["method", "url", "headers", "body", "response", "maxRedirects"];
+const HTTP_MEMBERS: readonly string[] = [
+  "method",
+  "url",
+  "headers",
+  "query",
+  "body",
+  "bodyFormat",
+  "response",
+  "maxRedirects",
+];
 
 const POINTER = new RegExp(POINTER_PATTERN);
 
@@ -209,7 +224,26 @@ function httpProblem(given: unknown): string | undefined {
     if (!(error instanceof TemplateError)) throw error;
     return `remote.http.${error.message}`;
   }
-  return responseProblem(response);
+  return contentProblem(given, String(method)) ?? responseProblem(response);
+}
+
+/** What is wrong with the query and the format of the body. */
+function contentProblem(
+  { query, body, bodyFormat, headers }: JsonObject,
+  method: string,
+): string | undefined {
+  if (query !== undefined && !isJsonObject(query)) return "remote.http.query must be a map";
+  if (bodyFormat === undefined || bodyFormat === "json") return undefined;
+  if (!BODY_FORMATS.some((format) => format === bodyFormat))
+    return `remote.http.bodyFormat must be one of ${BODY_FORMATS.join(", ")}`;
+  if (body === undefined && !["POST", "PUT", "PATCH"].includes(method))
+    return `remote.http.bodyFormat needs a body, which ${method} does not have by default`;
+  if (body !== undefined && !isJsonObject(body) && typeof body !== "string")
+    return "remote.http.body must be a map, or one argument, with this bodyFormat";
+  const hasType = Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "content-type");
+  return bodyFormat === "multipart" && hasType
+    ? "remote.http.headers must not have content-type: that of a multipart body has its boundary"
+    : undefined;
 }
 
 function responseProblem(response: JsonValue): string | undefined {

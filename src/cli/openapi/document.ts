@@ -110,3 +110,71 @@ function localPath($ref: string): readonly string[] | undefined {
     return undefined;
   }
 }
+
+/** The methods of a path item, as keys. */
+const METHODS: readonly string[] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/** An operation of the document, before it is read. */
+export interface FoundOperation {
+  readonly method: string;
+  /** The template of the document, such as `/pets/{petId}`. */
+  readonly path: string;
+  /** `GET /pets/{petId}` */
+  readonly title: string;
+  /** Absent if the document gives none. */
+  readonly id: string | undefined;
+  /** The name of its tool. */
+  readonly name: string;
+  /** Where it is in the document. */
+  readonly at: ConfigPath;
+  readonly item: Part;
+  readonly operation: JsonValue | undefined;
+}
+
+/**
+ * Finds the operations of a document.
+ *
+ * @param leaveOut Called for each path whose operations cannot be read.
+ */
+export function findOperations(
+  document: OpenApiDocument,
+  leaveOut: (at: ConfigPath, what: string, reason: string) => void,
+): readonly FoundOperation[] {
+  const { paths } = document.root;
+  return Object.entries(isJsonObject(paths) ? paths : {}).flatMap(([path, value]) => {
+    if (path.startsWith("x-")) return [];
+    const at = ["paths", path];
+    try {
+      const item = document.resolve(value, at, "its path item");
+      return METHODS.filter((key) => item.value[key] !== undefined).map((key): FoundOperation => {
+        const operation = item.value[key];
+        const method = key.toUpperCase();
+        const given = isJsonObject(operation) ? operation["operationId"] : undefined;
+        const id = typeof given === "string" && given !== "" ? given : undefined;
+        const name = toolName(id ?? "") || toolName(`${key}_${path}`);
+        return {
+          method,
+          path,
+          title: `${method} ${path}`,
+          id,
+          name,
+          at: [...item.path, key],
+          item,
+          operation,
+        };
+      });
+    } catch (error) {
+      if (!(error instanceof LeftOutError)) throw error;
+      leaveOut(at, path, error.message);
+      return [];
+    }
+  });
+}
+
+/** A name that every provider accepts. */
+function toolName(text: string): string {
+  return text
+    .replace(/[^A-Za-z0-9_-]+/g, "_")
+    .replace(/^_+|_+$/g, "")
+    .slice(0, 64);
+}

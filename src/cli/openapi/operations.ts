@@ -5,28 +5,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import type { HttpImplementation } from "../../tool/implementations/remote-implementation.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import { type Access, baseUrl, credentialsOf } from "./access.ts";
-import { LeftOutError, type OpenApiDocument, type Part } from "./document.ts";
+import { type FoundOperation, LeftOutError, type OpenApiDocument, type Part } from "./document.ts";
 import { descriptionOf, InputSchema } from "./input-schema.ts";
-
-/** The methods of a path item, as keys. */
-const METHODS: readonly string[] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
-
-/** An operation of the document, before it is read. */
-export interface FoundOperation {
-  readonly method: string;
-  /** The template of the document, such as `/pets/{petId}`. */
-  readonly path: string;
-  /** `GET /pets/{petId}` */
-  readonly title: string;
-  /** Absent if the document gives none. */
-  readonly id: string | undefined;
-  /** The name of its tool. */
-  readonly name: string;
-  /** Where it is in the document. */
-  readonly at: ConfigPath;
-  readonly item: Part;
-  readonly operation: JsonValue | undefined;
-}
 
 /** An operation as a tool. */
 export interface ImportedOperation {
@@ -37,54 +17,6 @@ export interface ImportedOperation {
   readonly secrets: readonly string[];
   /** What the tool lacks of the operation. */
   readonly notes: readonly string[];
-}
-
-/**
- * Finds the operations of a document.
- *
- * @param leaveOut Called for each path whose operations cannot be read.
- */
-export function findOperations(
-  document: OpenApiDocument,
-  leaveOut: (at: ConfigPath, what: string, reason: string) => void,
-): readonly FoundOperation[] {
-  const { paths } = document.root;
-  return Object.entries(isJsonObject(paths) ? paths : {}).flatMap(([path, value]) => {
-    if (path.startsWith("x-")) return [];
-    const at = ["paths", path];
-    try {
-      const item = document.resolve(value, at, "its path item");
-      return METHODS.filter((key) => item.value[key] !== undefined).map((key): FoundOperation => {
-        const operation = item.value[key];
-        const method = key.toUpperCase();
-        const given = isJsonObject(operation) ? operation["operationId"] : undefined;
-        const id = typeof given === "string" && given !== "" ? given : undefined;
-        const name = toolName(id ?? "") || toolName(`${key}_${path}`);
-        return {
-          method,
-          path,
-          title: `${method} ${path}`,
-          id,
-          name,
-          at: [...item.path, key],
-          item,
-          operation,
-        };
-      });
-    } catch (error) {
-      if (!(error instanceof LeftOutError)) throw error;
-      leaveOut(at, path, error.message);
-      return [];
-    }
-  });
-}
-
-/** A name that every provider accepts. */
-function toolName(text: string): string {
-  return text
-    .replace(/[^A-Za-z0-9_-]+/g, "_")
-    .replace(/^_+|_+$/g, "")
-    .slice(0, 64);
 }
 
 /** An argument's name: that of a property in every provider, and of a variable in a template. */
@@ -133,10 +65,9 @@ export function importOperation(
     method,
     url: request.url(origin, basePath, found.path),
     headers: { ...own, ...request.headers, ...contentType },
+    ...request.query(),
     // Without a template, the arguments that are not used elsewhere would be the body.
-    ...(request.input.has(BODY)
-      ? { body: `{${BODY}}` }
-      : ["POST", "PUT", "PATCH"].includes(method) && NO_BODY),
+    ...(request.body ?? (["POST", "PUT", "PATCH"].includes(method) && NO_BODY)),
     response: responseOf(document, operation["responses"], [...at, "responses"]),
   };
   return {
@@ -185,9 +116,13 @@ class Request {
   readonly input: InputSchema;
   readonly headers: Record<string, string> = {};
   readonly notes: string[] = [];
+  /** The body and its format; `undefined` if there is none. */
+  body: Pick<HttpImplementation, "body" | "bodyFormat"> | undefined;
   readonly #document: OpenApiDocument;
   /** Variables of the URL's query. */
   readonly #query: string[] = [];
+  /** The rest of the query: arguments by names that no variable can have, and maps. */
+  readonly #named: Record<string, string> = {};
   /** Expressions of the path by the names of parameters. */
   readonly #path = new Map<string, string>();
 
@@ -209,8 +144,9 @@ class Request {
       this.notes.push(`its ${where} parameter '${name}', which ${problem}`);
       return;
     }
-    this.input.add(this.#argument(name, where), value["schema"], [...path, "schema"], {
-      description,
+    const argument = this.#argument(name, where);
+    this.input.add(argument, value["schema"], [...path, "schema"], {
+      description: argument === name ? description : renamed(name, description),
       isRequired,
     });
   }
@@ -233,6 +169,13 @@ class Request {
     if (!ARGUMENT.test(argument)) return "has a name that no argument can have";
     if (this.input.has(argument)) return "has the name of another argument";
     const kind = this.#kindOf(schema);
+    const isNamed = argument !== name;
+    if (where === "query" && (style === "deepObject" || isNamed)) {
+      const key = keyOf(name, kind, { style, explode });
+      if (key.problem !== undefined) return key.problem;
+      this.#named[key.name] = `{${argument}}`;
+      return undefined;
+    }
     if (kind === "object" || (kind === "array" && where === "header"))
       return `is ${kind === "object" ? "an object" : "a list"}`;
     const [usual, separate] = where === "query" ? ["form", true] : ["simple", false];
@@ -243,10 +186,19 @@ class Request {
     return undefined;
   }
 
-  /** The name of a query's argument is what is sent. Others give way. */
+  /** The name of a query's argument is what is sent, if it can be one. Others give way. */
   #argument(name: string, where: string): string {
-    const own = where === "query" ? name : name.replace(/[^A-Za-z0-9_.-]+/g, "_");
-    return where !== "query" && this.input.has(own) ? `${where}_${own}` : own;
+    if (where === "query" && ARGUMENT.test(name)) return name;
+    const own = name.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^_+|_+$/g, "");
+    const wanted = this.input.has(own) ? `${where}_${own}` : own;
+    let argument = wanted;
+    for (let count = 2; this.input.has(argument); count++) argument = `${wanted}_${count}`;
+    return argument;
+  }
+
+  /** What is added to the query besides the URL's template. */
+  query(): Pick<HttpImplementation, "query"> {
+    return Object.keys(this.#named).length > 0 ? { query: this.#named } : {};
   }
 
   /** What a parameter consists of. A schema that says nothing is taken for a text, which it is most often. */
@@ -266,9 +218,9 @@ class Request {
   }
 
   /**
-   * Adds the argument `body`. Returns the header that a body needs.
+   * Adds the argument `body`, or an argument for each field of a form. Returns the header that a body of JSON needs.
    *
-   * @throws {LeftOutError} if the operation needs a body that is not JSON.
+   * @throws {LeftOutError} if the operation needs a body that is neither.
    */
   addBody(given: JsonValue | undefined, at: ConfigPath, method: string): Record<string, string> {
     if (given === undefined) return {};
@@ -276,14 +228,23 @@ class Request {
     const { content, required, description } = value;
     const types = isJsonObject(content) ? Object.keys(content) : [];
     const json = types.find(isJsonType);
+    const form = types.find((type) => FORMS.has(type));
     const isRequired = required === true;
-    if (method === "GET" || method === "HEAD" || json === undefined) {
-      const what =
-        json === undefined
-          ? `is not JSON, but ${types.join(", ") || "nothing"}`
-          : `has no meaning in ${method}`;
+    const isMeaningless = method === "GET" || method === "HEAD";
+    if (isMeaningless || (json ?? form) === undefined) {
+      const what = isMeaningless
+        ? `has no meaning in ${method}`
+        : `is neither JSON nor a form, but ${types.join(", ") || "nothing"}`;
       if (isRequired) throw new LeftOutError(`its request body ${what}`);
       this.notes.push(`its request body, which ${what}`);
+      return {};
+    }
+    if (json === undefined) {
+      this.#addForm(form as string, (content as JsonObject)[form as string], [
+        ...path,
+        "content",
+        form as string,
+      ]);
       return {};
     }
     if (this.input.has(BODY))
@@ -291,7 +252,61 @@ class Request {
     const media = (content as JsonObject)[json];
     const schema = isJsonObject(media) ? media["schema"] : undefined;
     this.input.add(BODY, schema, [...path, "content", json, "schema"], { description, isRequired });
+    this.body = { body: `{${BODY}}` };
     return json === "application/json" ? {} : { "content-type": json };
+  }
+
+  /**
+   * Adds an argument for each field of a form.
+   *
+   * @throws {LeftOutError} if a field that is required cannot be sent, or the form is not described as a map of fields.
+   */
+  #addForm(type: string, media: JsonValue | undefined, at: ConfigPath): void {
+    const { schema, encoding } = isJsonObject(media) ? media : ({} as JsonObject);
+    const { value, path } = this.#document.resolve(schema ?? {}, [...at, "schema"], "the schema of its form");
+    const { properties = {}, required } = value;
+    if (!isJsonObject(properties) || ["allOf", "anyOf", "oneOf"].some((key) => value[key] !== undefined))
+      throw new LeftOutError("its form is not described by a map of its fields");
+    const bodyFormat = FORMS.get(type) as "form" | "multipart";
+    const body: Record<string, string> = {};
+    for (const [name, field] of Object.entries(properties)) {
+      const place: ConfigPath = [...path, "properties", name];
+      const { value: own } = this.#document.resolve(field, place, `the field '${name}' of its form`);
+      if (own["readOnly"] === true) continue;
+      const argument = this.#argument(name, "form");
+      const rules = isJsonObject(encoding) && isJsonObject(encoding[name]) ? encoding[name] : {};
+      const key = this.#fieldOf(name, field as JsonValue, rules, bodyFormat);
+      const problem = ARGUMENT.test(argument) ? key.problem : "has a name that no argument can have";
+      const isRequired = Array.isArray(required) && required.includes(name);
+      if (problem === undefined) {
+        body[key.name] = `{${argument}}`;
+        this.input.add(argument, field, place, {
+          description: argument === name ? undefined : renamed(name, own["description"]),
+          isRequired,
+        });
+      } else if (isRequired) throw new LeftOutError(`the field '${name}' of its form ${problem}`);
+      else this.notes.push(`the field '${name}' of its form, which ${problem}`);
+    }
+    if (Object.keys(body).length > 0) this.body = { body, bodyFormat };
+  }
+
+  /** How a field of a form is sent. */
+  #fieldOf(name: string, field: JsonValue, rules: JsonObject, format: "form" | "multipart"): Key {
+    const kind = this.#kindOf(field);
+    if (format === "form") return keyOf(name, kind, rules);
+    if (this.#isFile(field)) return { name, problem: "is a file, which arguments cannot have" };
+    const { contentType } = rules;
+    const usual = kind === "object" ? isJsonType : (type: string) => /^text\/plain\b/.test(type);
+    return contentType === undefined || (typeof contentType === "string" && usual(contentType))
+      ? { name }
+      : { name, problem: `is sent as '${String(contentType)}'` };
+  }
+
+  /** Whether a field, or each of a list, is a file. */
+  #isFile(field: JsonValue, depth = 0): boolean {
+    const { value } = this.#document.resolve(field, [], "the schema of a field");
+    if (value["format"] === "binary" || value["contentMediaType"] !== undefined) return true;
+    return depth < MAX_KIND_DEPTH && isJsonObject(value["items"]) && this.#isFile(value["items"], depth + 1);
   }
 
   /**
@@ -326,6 +341,32 @@ class Request {
     }
     throw new LeftOutError("its path leads to another origin");
   }
+}
+
+/** The formats of bodies by the media types of forms. */
+const FORMS: ReadonlyMap<string, "form" | "multipart"> = new Map([
+  ["application/x-www-form-urlencoded", "form"],
+  ["multipart/form-data", "multipart"],
+]);
+
+/** The name under which a value is sent, or why it is not. */
+interface Key {
+  readonly name: string;
+  readonly problem?: string;
+}
+
+/** How a value of a query or a form is sent: `a=1`, `a=1&a=2`, `a[b]=1`. */
+function keyOf(name: string, kind: "array" | "object" | "scalar", { style, explode }: JsonObject): Key {
+  if (style === "deepObject") return { name: kind === "array" ? `${name}[]` : name };
+  if (kind === "object") return { name, problem: "is an object without the style 'deepObject'" };
+  if (kind === "array" && ((style ?? "form") !== "form" || explode === false))
+    return { name, problem: "is a list in one value" };
+  return { name };
+}
+
+/** The description of an argument that has another name than what is sent: of `from<` and `from>`, the model must know which is which. */
+function renamed(name: string, description: JsonValue | undefined): string {
+  return `Sent as '${name}'.${typeof description === "string" ? ` ${description}` : ""}`;
 }
 
 /** A template that sends no body. */

@@ -42,10 +42,20 @@ export interface HttpImplementation {
   /** Header values, in which `{name}` is replaced by an argument and `{secret:NAME}` by a secret. */
   readonly headers?: Readonly<Record<string, string>>;
   /**
+   * What is added to the query, for names that a URI template cannot have: a map in which each string `{name}` is replaced by that
+   * argument. A list becomes `a=1&a=2`, a map `a[b]=1`, a list of maps `a[0][b]=1`. Default: nothing.
+   */
+  readonly query?: JsonObject;
+  /**
    * The body as JSON, in which each string `{name}` is replaced by that argument. Default: for POST, PUT and PATCH, the
-   * arguments that the URL and the headers do not use; for other methods, no body.
+   * arguments that the URL, the query and the headers do not use; for other methods, no body.
    */
   readonly body?: JsonValue;
+  /**
+   * How the body is written: as JSON, as `application/x-www-form-urlencoded` with the names of `query`, or as
+   * `multipart/form-data`, in which maps are parts of JSON. For the last two, the body must be a map. Default: `"json"`.
+   */
+  readonly bodyFormat?: "json" | "form" | "multipart";
   readonly response?: HttpResponseRules;
   /** The most redirects that are followed, all to granted origins. With the default 0, a redirect fails the call. */
   readonly maxRedirects?: number;

@@ -12,13 +12,13 @@ import { SchemaError } from "../../../schema/schema-error.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../../tool/side-effects.ts";
 import { UsageError } from "../../errors.ts";
 import { type Access, proposedOrigins } from "../../openapi/access.ts";
-import { LeftOutError, OpenApiDocument } from "../../openapi/document.ts";
 import {
   type FoundOperation,
   findOperations,
-  type ImportedOperation,
-  importOperation,
-} from "../../openapi/operations.ts";
+  LeftOutError,
+  OpenApiDocument,
+} from "../../openapi/document.ts";
+import { type ImportedOperation, importOperation } from "../../openapi/operations.ts";
 import { EXIT_BAD_INPUT, type ExitCode, print, showProblems, type Terminal } from "../../terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { writeNewFiles } from "../new-project.ts";

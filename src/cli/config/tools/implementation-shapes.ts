@@ -2,6 +2,7 @@ import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { DURATION, described, FLAG, mapOf, PATH, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
+import { BODY_FORMATS } from "../../../http-template/http-template.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import {
   IDLE_FORM,
@@ -38,9 +39,17 @@ export const HTTP: JsonObject = mapOf(
       { type: "object", additionalProperties: { type: "string" } },
       "Header values, in which `{name}` is replaced by an argument and `{secret:NAME}` by a secret. Default: none.",
     ),
+    query: described(
+      { type: "object" },
+      "What is added to the query, for names that a URI template cannot have: a map in which each string `{name}` is replaced by that argument. A list becomes `a=1&a=2`, a map `a[b]=1`. Default: nothing.",
+    ),
     body: described(
       {},
-      "The body as JSON, in which each string `{name}` is replaced by that argument. Default: for POST, PUT and PATCH, the arguments that URL and headers do not use; otherwise no body.",
+      "The body as JSON, in which each string `{name}` is replaced by that argument. Default: for POST, PUT and PATCH, the arguments that URL, query and headers do not use; otherwise no body.",
+    ),
+    bodyFormat: described(
+      { type: "string", enum: [...BODY_FORMATS] },
+      "How the body is written: as JSON, as `application/x-www-form-urlencoded`, or as `multipart/form-data`. Default: `json`.",
     ),
     response: described(
       mapOf({

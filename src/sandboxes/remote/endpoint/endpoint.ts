@@ -5,10 +5,13 @@ import {
   compileUrl,
   fillBody,
   parseHttpUrl,
+  placesIn,
   restOf,
   TemplateError,
+  withQuery,
+  writeBody,
 } from "../../../http-template/http-template.ts";
-import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { NetGrant } from "../../../policy/grant/net-grant.ts";
 import type {
   EndpointImplementation,
@@ -128,17 +131,23 @@ function compileWeb({ method }: WebImplementation): Endpoint {
 }
 
 function compileHttp(http: HttpImplementation): Endpoint {
-  const { method = "GET", body, response = {}, maxRedirects = 0 } = http;
+  const { method = "GET", body, bodyFormat = "json", query, response = {}, maxRedirects = 0 } = http;
   const url = compileUrl(http.url);
   const headers = compileHeaders(http.headers ?? {});
-  const used = url.variables.union(headers.variables);
+  const used = url.variables.union(headers.variables).union(placesIn(query));
   const sendsRest = body === undefined && METHODS_WITH_BODY.includes(method);
-  const own = withDefaults(response, body !== undefined || sendsRest, Object.keys(http.headers ?? {}));
+  const given = new Set(Object.keys(http.headers ?? {}).map((name) => name.toLowerCase()));
+  const hasType = given.has("content-type");
+  const hasJson = (body !== undefined || sendsRest) && bodyFormat === "json";
+  const own = {
+    ...(hasJson && !hasType && { "content-type": "application/json" }),
+    ...(!given.has("accept") && { accept: response.text ? "*/*" : "application/json" }),
+  };
   const isFixed = headers.variables.size === 0 && headers.secrets.length === 0;
   const fixed = isFixed ? Object.freeze({ ...own, ...headers.expand(NOTHING, new Map()) }) : undefined;
-  const bodyOf = (args: JsonObject): string | undefined => {
-    if (sendsRest) return JSON.stringify(restOf(args, used));
-    return body === undefined ? undefined : JSON.stringify(fillBody(body, args));
+  const bodyOf = (args: JsonObject): JsonValue | undefined => {
+    if (sendsRest) return restOf(args, used);
+    return body === undefined ? undefined : fillBody(body, args);
   };
   return {
     secrets: headers.secrets,
@@ -148,26 +157,20 @@ function compileHttp(http: HttpImplementation): Endpoint {
     isSafe: SAFE_METHODS.has(method),
     request: (task, secrets) => {
       const args = isJsonObject(task.input) ? task.input : NOTHING;
+      const value = bodyOf(args);
+      const written = value === undefined ? undefined : writeBody(value, bodyFormat);
+      const filled = query === undefined ? NOTHING : fillBody(query, args);
+      const sent = fixed ?? { ...own, ...headers.expand(args, secrets) };
       return {
         method,
-        url: url.expand(args),
-        headers: fixed ?? { ...own, ...headers.expand(args, secrets) },
-        body: bodyOf(args),
+        url: withQuery(url.expand(args), filled as JsonObject),
+        headers:
+          written === undefined || bodyFormat === "json" || hasType
+            ? sent
+            : { ...sent, "content-type": written.contentType },
+        body: written?.text,
         grants: task.capabilities.net ?? NO_GRANTS,
       };
     },
-  };
-}
-
-/** `accept` and `content-type`, unless the tool sets them. */
-function withDefaults(
-  { text }: HttpResponseRules,
-  hasBody: boolean,
-  own: readonly string[],
-): Record<string, string> {
-  const given = new Set(own.map((name) => name.toLowerCase()));
-  return {
-    ...(hasBody && !given.has("content-type") && { "content-type": "application/json" }),
-    ...(!given.has("accept") && { accept: text ? "*/*" : "application/json" }),
   };
 }

@@ -102,6 +102,12 @@ function beside(operation: object, more: object = {}): string {
   });
 }
 
+/** A body that is a form with these fields. */
+function form(type: string, properties: object, required: readonly string[] = [], encoding = {}): object {
+  const schema = { type: "object", properties, ...(required.length > 0 && { required }) };
+  return { requestBody: { required: true, content: { [type]: { schema, encoding } } } };
+}
+
 interface Received {
   readonly line: string;
   readonly headers: IncomingMessage["headers"];
@@ -227,6 +233,97 @@ describe("sandgate tool import", () => {
     expect(JSON.parse(received[0]?.body ?? "")).toEqual(body);
   });
 
+  test("sends fields of forms, and what a query has in brackets, as the document describes it", async () => {
+    const { origin, received } = await startApi();
+    const text = { type: "string" };
+    const list = { type: "array", items: text };
+    const map = { type: "object", properties: { city: text } };
+    const fields = {
+      "User Name": text,
+      tags: list,
+      address: map,
+      expand: list,
+      created: { type: "integer" },
+    };
+    const deep = { style: "deepObject", explode: true };
+    const parameters = [
+      { name: "filter[name]", in: "query", schema: text, description: "The name." },
+      { name: "filter[name>]", in: "query", schema: text },
+      { name: "ids[]", in: "query", schema: list },
+      { name: "range", in: "query", schema: map, ...deep },
+      { name: "q", in: "query", schema: text },
+    ];
+    const documented = {
+      openapi: "3.0.3",
+      paths: {
+        "/customers": {
+          post: {
+            operationId: "addCustomer",
+            parameters,
+            ...form("application/x-www-form-urlencoded", fields, ["User Name"], {
+              address: deep,
+              expand: deep,
+            }),
+          },
+        },
+        "/notes": {
+          post: {
+            operationId: "addNote",
+            ...form("multipart/form-data", { tags: list, address: map, file: { ...text, format: "binary" } }),
+          },
+        },
+      },
+    };
+    const args = ["--origin", origin, "--side-effects", "*=read"];
+    const { stderr, folder } = await importDocument(JSON.stringify(documented), args);
+    expect(stderr).toContain("POST /notes is imported without the field 'file' of its form");
+    const policy = join(folder, "out/policy.yaml");
+    await writeFile(policy, (await readFile(policy, "utf8")).replaceAll("effect: ask", "effect: allow"));
+    await dispatch(folder, [
+      {
+        id: "1",
+        name: "addCustomer",
+        arguments: {
+          filter_name: "a&b",
+          ids: ["1", "2"],
+          range: { city: "x" },
+          q: "é",
+          User_Name: "Ann, é",
+          tags: ["a", "b"],
+          address: { city: "Zürich" },
+          expand: ["x"],
+          created: 1,
+        },
+      },
+      { id: "2", name: "addNote", arguments: { tags: ["a", 'b"'], address: { city: "x" } } },
+    ]);
+    const [added] = (await written(folder)).tools;
+    expect(added?.inputSchema.properties).toMatchObject({
+      filter_name: { description: "Sent as 'filter[name]'. The name." },
+      query_filter_name: { description: "Sent as 'filter[name>]'." },
+      User_Name: { description: "Sent as 'User Name'." },
+    });
+    const [customer, note] = received;
+    expect(customer?.headers["content-type"]).toBe("application/x-www-form-urlencoded");
+    expect(customer?.line).toBe(
+      "POST /customers?q=%C3%A9&filter%5Bname%5D=a%26b&ids%5B%5D=1&ids%5B%5D=2&range%5Bcity%5D=x",
+    );
+    expect([...new URLSearchParams(customer?.body)]).toEqual([
+      ["User Name", "Ann, é"],
+      ["tags", "a"],
+      ["tags", "b"],
+      ["address[city]", "Zürich"],
+      ["expand[]", "x"],
+      ["created", "1"],
+    ]);
+    const type = String(note?.headers["content-type"]);
+    expect(type).toMatch(/^multipart\/form-data; boundary=/);
+    const parsed = await new Response(note?.body, { headers: { "content-type": type } }).formData();
+    expect([...parsed].map(([name]) => name)).toEqual(["tags", "tags", "address"]);
+    expect(parsed.getAll("tags")).toEqual(["a", 'b"']);
+    expect(note?.body).toContain('name="address"\r\ncontent-type: application/json\r\n\r\n{"city":"x"}\r\n');
+  });
+
   test("classes what asks for no change as network, and everything else as destructive", async () => {
     const { folder } = await importDocument(PETS);
     const { tools, rules } = await written(folder);
@@ -342,14 +439,14 @@ describe("sandgate tool import names each operation that it leaves out, and impo
     ["an object in the query", query({ type: "object" }), "is an object"],
     ["another style", query({ type: "array" }, { style: "pipeDelimited" }), "has the style 'pipeDelimited'"],
     [
-      "a name that is no variable",
-      { parameters: [{ name: "a[b]", in: "query", required: true }] },
-      "'a[b]' has a name",
+      "a name without a letter",
+      { parameters: [{ name: "[]", in: "query", required: true }] },
+      "'[]' has a name",
     ],
     [
-      "a name of an expression",
-      { parameters: [{ name: "a,b*", in: "query", required: true }] },
-      "'a,b*' has a name",
+      "an object under a name with brackets",
+      { parameters: [{ name: "a[b]", in: "query", required: true, schema: { type: "object" } }] },
+      "'a[b]' is an object without the style 'deepObject'",
     ],
     ["a cookie", { parameters: [{ name: "c", in: "cookie", required: true }] }, "not sent in a path"],
     [
@@ -391,10 +488,10 @@ describe("sandgate tool import names each operation that it leaves out, and impo
     ["an expression", "/a/{+b}", {}, "'{+b}', which is no parameter"],
     ["an unmatched brace", "/a/{b", {}, "cannot stand in a URL"],
     [
-      "a form",
+      "a file as the body",
       "/a",
-      { requestBody: { required: true, content: { "multipart/form-data": {} } } },
-      "not JSON, but multipart",
+      { requestBody: { required: true, content: { "image/png": {} } } },
+      "neither JSON nor a form, but image/png",
     ],
     [
       "schemas that are too deep",
@@ -406,7 +503,25 @@ describe("sandgate tool import names each operation that it leaves out, and impo
       "a media type that refers to a secret",
       "/a",
       { requestBody: { required: true, content: { "application/json; x={secret:HOME}": {} } } },
-      "is not JSON",
+      "is neither JSON nor a form",
+    ],
+    [
+      "a form with a file",
+      "/a",
+      form("multipart/form-data", { file: { type: "string", format: "binary" } }, ["file"]),
+      "the field 'file' of its form is a file, which arguments cannot have",
+    ],
+    [
+      "a form with an object of another style",
+      "/a",
+      form("application/x-www-form-urlencoded", { address: { type: "object" } }, ["address"]),
+      "the field 'address' of its form is an object without the style 'deepObject'",
+    ],
+    [
+      "a form that is one of several",
+      "/a",
+      { requestBody: { content: { "multipart/form-data": { schema: { oneOf: [{}, {}] } } } } },
+      "its form is not described by a map of its fields",
     ],
   ])("%s", async (_, path, operation, reason) => {
     const paths = { [path]: { post: operation }, "/fine": { get: { operationId: "fine" } } };
@@ -436,13 +551,13 @@ describe("sandgate tool import names each operation that it leaves out, and impo
     const operation = {
       operationId: "most",
       parameters: [
-        { name: "a[b]", in: "query", schema: { type: "string" } },
+        { name: "a[b]", in: "query", schema: { type: "object" } },
         { name: "q", in: "query", schema: { type: "string", pattern: "^(?=a)b" } },
       ],
     };
     const { stderr, folder } = await importDocument(beside(operation, { webhooks: { x: {} } }));
     expect(stderr).toContain(
-      "GET /bad is imported without its query parameter 'a[b]', which has a name that",
+      "GET /bad is imported without its query parameter 'a[b]', which is an object without the style",
     );
     expect(stderr).toContain("GET /bad is imported without the pattern at '/properties/q/pattern'");
     expect(stderr).toContain("webhooks are left out");

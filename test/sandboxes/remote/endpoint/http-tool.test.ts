@@ -112,6 +112,46 @@ describe("an HTTP tool", () => {
     });
   });
 
+  test("an HTTP tool sends forms, without what is null, and nothing that changes another field", async () => {
+    const input = { a: 'x"\r\n--y', n: null, list: [1, 2], maps: [{ b: [true, null] }], "k&=": "v&w=1" };
+    const url = `${base}/f{?n}`;
+    await call({ method: "POST", url, bodyFormat: "form" }, { input });
+    expect(seen?.headers["content-type"]).toBe("application/x-www-form-urlencoded");
+    expect([...new URLSearchParams(seen?.body)]).toEqual([
+      ["a", 'x"\r\n--y'],
+      ["list", "1"],
+      ["list", "2"],
+      ["maps[0][b][0]", "true"],
+      ["k&=", "v&w=1"],
+    ]);
+    await call({ method: "POST", url, bodyFormat: "multipart" }, { input: { ...input, 'q"\r\nx: y': "z" } });
+    const type = String(seen?.headers["content-type"]);
+    const form = await new Response(seen?.body, { headers: { "content-type": type } }).formData();
+    expect([...form].map(([name]) => name)).toEqual(["a", "list", "list", "maps", "k&=", 'q"\r\nx: y']);
+    expect(form.get("a")).toBe('x"\r\n--y');
+  });
+
+  test.each<[string, JsonObject | string, string]>([
+    ["a form that is no map", "{body}", "a form must be a map of its fields"],
+    ["half a surrogate pair", { a: "\ud800" }, "half a surrogate pair"],
+  ])("an HTTP tool sends nothing for %s", async (_, body, reason) => {
+    const http = { method: "POST", url: base, body, bodyFormat: "form" } as const;
+    const { error } = await call(http, { input: { body: 1 } });
+    expect(error).toMatchObject({ effect: "none", message: expect.stringContaining(reason) });
+    expect(requests).toBe(0);
+  });
+
+  test("an HTTP tool adds names to the query that no URL template can have", async () => {
+    const query = { "filter[a]": "{a}", $top: "{top}", range: "{range}", none: "{none}", fixed: 1 };
+    const input = { a: "x#y&z", top: 5, range: { from: 1, to: [2] } };
+    await call({ url: `${base}/q{?b}`, query }, { input: { ...input, b: "c" } });
+    expect(seen?.url).toBe(
+      "/q?b=c&filter%5Ba%5D=x%23y%26z&%24top=5&range%5Bfrom%5D=1&range%5Bto%5D%5B0%5D=2&fixed=1",
+    );
+    await call({ method: "POST", url: base, query: { a: "{a}" } }, { input: { a: 1, b: 2 } });
+    expect([seen?.url, seen?.body]).toEqual(["/?a=1", '{"b":2}']);
+  });
+
   test("an HTTP tool is a GET without a body by default, and omits headers without a value", async () => {
     await call(
       { url: `${base}/x{?q}`, headers: { "x-a": "{a}", "x-b": "b" } },
