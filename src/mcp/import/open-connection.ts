@@ -11,7 +11,7 @@ import {
   MessageRoom,
   type ReservedBytes,
 } from "../../sandboxes/remote/mcp-client/http-fetch.ts";
-import { HttpTransport } from "../../sandboxes/remote/mcp-client/http-transport.ts";
+import { HttpTransport, SseTransport } from "../../sandboxes/remote/mcp-client/http-transport.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { ServerAsks } from "../../sandboxes/remote/mcp-client/questions/asked-requests.ts";
 import type { Sdk } from "../../sandboxes/remote/mcp-client/sdk.ts";
@@ -56,6 +56,9 @@ const ON_NODE = new Set(["node", "npx", "npm", "pnpm", "pnpx", "yarn"]);
 const VERSION_MS = 5_000;
 
 const MAX_VERSION_CHARS = 100;
+
+/** How servers that only speak HTTP+SSE refuse what is sent to their address (MCP, "Backwards Compatibility"). */
+const REFUSALS_OF_SSE: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /** How often a request is sent: without tokens, with tokens, and with more scopes. */
 const MAX_ATTEMPTS = 3;
@@ -141,13 +144,35 @@ function httpOpener(
   const reserve = (): ReservedBytes => room.reserve(name);
   const session = sessionFor(name, options, { egress, reserve });
   const redact = session && ((text: string): string => session.redact(text));
-  return async (sdk, filter) => {
+  return async (sdk, filter, _notify, isSse) => {
+    const authorized = (fetch: FetchLike): FetchLike =>
+      session === undefined ? fetch : oauthFetch(sdk, fetch, session);
+    if (isSse) {
+      const inner: SseTransport = new SseTransport({
+        url: new URL(url),
+        headers,
+        filter,
+        // Answers come on the stream, and never to what is sent.
+        post: authorized(httpFetch({ egress, grants, reserve })),
+        listen: authorized(
+          httpFetch({ egress, grants, filter, reserve, onEndpoint: (address) => inner.useEndpoint(address) }),
+        ),
+      });
+      return new HttpTransport(inner, filter, redact);
+    }
     const fetch = httpFetch({ egress, grants, filter, reserve });
+    const statuses = new Set<number>();
+    const noted: FetchLike = async (...request) => {
+      const response = await fetch(...request);
+      statuses.add(response.status);
+      return response;
+    };
     const inner = new sdk.StreamableHTTPClientTransport(new URL(url), {
-      fetch: session === undefined ? fetch : oauthFetch(sdk, fetch, session),
+      fetch: authorized(noted),
       ...(headers && { requestInit: { headers: { ...headers } } }),
     });
-    return new HttpTransport(inner, filter, redact);
+    const isRefused = (): boolean => statuses.size > 0 && statuses.isSubsetOf(REFUSALS_OF_SSE);
+    return new HttpTransport(inner, filter, redact, isRefused);
   };
 }
 

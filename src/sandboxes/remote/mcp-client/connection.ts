@@ -1,13 +1,14 @@
 import type { Transport } from "@modelcontextprotocol/client";
 import { race } from "../../../base/timers.ts";
 import { equalJson, isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { HttpTransport } from "./http-transport.ts";
 import { type ListedOffers, type ListedTools, listOffers, listTools } from "./lists.ts";
 import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
 import type { ServerAsks } from "./questions/asked-requests.ts";
 import { Rate, Restarts } from "./rate.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
 import { type McpLoadOptions, ServerLoad } from "./server-load.ts";
-import { AuthorizationError, UnsentError, unsentErrorIn } from "./unsent.ts";
+import { AuthorizationError, UnsentError, unsentErrorIn, withEnd } from "./unsent.ts";
 import { keepSubscribed, LIST_KINDS, type ListKind, type McpServerInfo, Wire } from "./wire.ts";
 import { WireFilter } from "./wire-filter.ts";
 
@@ -20,8 +21,17 @@ const DOWN_RETRY_MS = 60_000;
 /** Maximum number of a server's log messages per second that are passed on. */
 const MAX_LOGS = 20;
 
-/** Opens a transport to a server. The filter checks what it sends and receives. */
-export type OpenTransport = (sdk: Sdk, filter: WireFilter, notify: Notify) => Promise<Transport>;
+/**
+ * Opens a transport to a server. The filter checks what it sends and receives.
+ *
+ * @param isSse Whether it is a server over HTTP that refuses what is sent to its address.
+ */
+export type OpenTransport = (
+  sdk: Sdk,
+  filter: WireFilter,
+  notify: Notify,
+  isSse: boolean,
+) => Promise<Transport>;
 
 /** Options of {@link McpConnection}. */
 export interface McpConnectionOptions {
@@ -69,6 +79,8 @@ export class McpConnection {
   #connecting: Promise<Wire> | undefined;
   /** Whether the server ended when it was asked `server/discover`. */
   #isLegacy = false;
+  /** Whether the server only speaks HTTP+SSE. */
+  #isSse = false;
   #isDown = false;
   /** The tools by their own names, as they were listed last on a wire. */
   readonly #definitions = new WeakMap<Wire, Promise<ReadonlyMap<string, JsonObject>>>();
@@ -236,13 +248,13 @@ export class McpConnection {
       notices.set(kind, message);
       this.#notify(kind, message);
     };
-    const attempt = async (): Promise<Wire> => {
+    const attempt = async (isSse = this.#isSse): Promise<Wire> => {
       notices = new Map();
       const filter: WireFilter = new WireFilter(notify, {
         onLost: (why) => this.#lost(filter, why),
         onSuspicion: () => void this.#wire?.request("ping").catch(() => {}),
       });
-      const transport = await this.#open(sdk, filter, notify);
+      const transport = await this.#open(sdk, filter, notify, isSse);
       const abort = (): void => void transport.close().catch(() => {});
       this.#closing.signal.addEventListener("abort", abort, { once: true });
       const events = {
@@ -255,7 +267,7 @@ export class McpConnection {
       };
       this.#current = transport;
       this.#filter = filter;
-      const options = { filter, asks: this.#asks, isLegacy: this.#isLegacy };
+      const options = { filter, asks: this.#asks, isLegacy: this.#isLegacy || isSse };
       const wire = await Wire.connect(sdk, transport, events, {
         ...options,
         timeoutMs: this.#connectTimeoutMs,
@@ -266,6 +278,16 @@ export class McpConnection {
     try {
       return await attempt();
     } catch (error) {
+      if (this.#current instanceof HttpTransport && this.#current.isRefused()) {
+        const wire = await attempt(true).catch((again: unknown) => {
+          const [first, second] = [error, again].map((each) =>
+            each instanceof Error ? each.message : String(each),
+          );
+          throw new UnsentError(`${first}; and over HTTP+SSE: ${second}`, { cause: again });
+        });
+        this.#isSse = true;
+        return wire;
+      }
       const isProbe = this.#current !== undefined && "pid" in this.#current && /closed/.test(String(error));
       if (this.#isLegacy || !isProbe || this.#closing.signal.aborted) throw withEnd(error, notices);
       // Some older servers exit when they receive an unknown request.
@@ -375,12 +397,4 @@ interface CalledDefinition {
 
 function definitionsIn({ tools }: ListedTools): ReadonlyMap<string, JsonObject> {
   return new Map(tools.filter(isJsonObject).map((tool) => [String(tool["name"]), tool]));
-}
-
-/** Adds how a program ended that did not respond. */
-function withEnd(error: unknown, notices: ReadonlyMap<string, string>): unknown {
-  const end = notices.get("ended");
-  if (end === undefined) return error;
-  // No call was sent to it.
-  return new UnsentError(end, { cause: error });
 }

@@ -30,11 +30,13 @@ class PendingEvent {
   /** The last field of each name counts. */
   readonly #others = new Map<string, string>();
   readonly #call: OpenCall | undefined;
+  readonly #onEndpoint: OnEndpoint | undefined;
   #length = 0;
 
-  constructor(filter: WireFilter, call: OpenCall | undefined) {
+  constructor(filter: WireFilter, { call, onEndpoint }: StreamOptions) {
     this.#filter = filter;
     this.#call = call;
+    this.#onEndpoint = onEndpoint;
   }
 
   get length(): number {
@@ -58,6 +60,10 @@ class PendingEvent {
   /** Returns the event as the SDK may read it. */
   end(): string {
     const text = this.#data.join("\n");
+    if (this.#onEndpoint !== undefined && this.#others.get("event") === "endpoint") {
+      this.#onEndpoint(text);
+      return "";
+    }
     const passed = text === "" ? text : this.#filter.pass(text, this.#call);
     // In JSON, line breaks are always white space.
     const data =
@@ -100,6 +106,17 @@ export interface HttpFetchOptions {
   readonly filter?: WireFilter;
   /** Opens a reservation for the bytes of a response. */
   readonly reserve: () => ReservedBytes;
+  /** Gets the address that a server of HTTP+SSE names, which is not passed on. Default: such events are treated as messages. */
+  readonly onEndpoint?: OnEndpoint;
+}
+
+type OnEndpoint = (address: string) => void;
+
+/** What a stream of events is for. */
+interface StreamOptions {
+  /** The call whose stream it is. Default: it belongs to no call. */
+  readonly call?: OpenCall | undefined;
+  readonly onEndpoint?: OnEndpoint | undefined;
 }
 
 /**
@@ -108,7 +125,7 @@ export interface HttpFetchOptions {
  * is checked, whatever its status and the spelling of its media type. Redirects are not followed: the
  * response to one is an error for the SDK.
  */
-export function httpFetch({ egress, grants, filter, reserve }: HttpFetchOptions): FetchLike {
+export function httpFetch({ egress, grants, filter, reserve, onEndpoint }: HttpFetchOptions): FetchLike {
   return async (url, init = {}) => {
     const call = init.method === "POST" ? filter?.calls.current : undefined;
     const headers: Record<string, string> = {};
@@ -162,7 +179,9 @@ export function httpFetch({ egress, grants, filter, reserve }: HttpFetchOptions)
       return new Response(isMessage && filter !== undefined ? (filter.pass(text) ?? "") : text, head);
     }
     if (init.method === "GET") filter.hasStream = true;
-    const events = Readable.from(checkedEvents(body, filter, reserve(), call), { objectMode: false });
+    const events = Readable.from(checkedEvents(body, filter, reserve(), { call, onEndpoint }), {
+      objectMode: false,
+    });
     events.once("close", () => body.destroy());
     return new Response(Readable.toWeb(events) as ReadableStream, head);
   };
@@ -223,24 +242,23 @@ function headersOf(received: ResponseHeaders): Headers {
  * budget.
  *
  * @param received The reservation for the bytes of the unfinished event.
- * @param call The call whose stream it is; `undefined` if it belongs to no call.
  */
 export async function* checkedEvents(
   body: Readable,
   filter: WireFilter,
   received: ReservedBytes,
-  call?: OpenCall,
+  options: StreamOptions = {},
 ): AsyncGenerator<Buffer> {
   using reserved = received;
   const lines = new LineSplitter(MAX_MESSAGE_BYTES);
-  let event = new PendingEvent(filter, call);
+  let event = new PendingEvent(filter, options);
   for await (const chunk of body) {
     for (const bytes of lines.push(chunk as Buffer)) {
       for (const line of splitReturns(bytes.toString())) {
         if (line !== "") event.add(line);
         else {
           const passed = event.end();
-          event = new PendingEvent(filter, call);
+          event = new PendingEvent(filter, options);
           if (passed !== "") yield Buffer.from(passed);
         }
       }

@@ -1,10 +1,13 @@
 import type {
+  FetchLike,
   JSONRPCMessage,
   StreamableHTTPClientTransport,
   Transport,
   TransportSendOptions,
 } from "@modelcontextprotocol/client";
+import { race } from "../../../base/timers.ts";
 import { isJsonObject } from "../../../json/value.ts";
+import { SessionGoneError, UnsentError } from "./unsent.ts";
 import type { WireFilter } from "./wire-filter.ts";
 import type { MessageId, WireMessage } from "./wire-message.ts";
 
@@ -14,19 +17,45 @@ const ANSWERED_MS = 1_000;
 /** The SDK's own declarations do not agree under `exactOptionalPropertyTypes`. */
 type InnerOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
 
-/** Lets a filter check what the SDK's transport for HTTP sends and receives, and hides the tokens that a server repeats. */
+/** A transport over HTTP that is not checked. */
+export type UncheckedTransport = Pick<
+  StreamableHTTPClientTransport,
+  | "onmessage"
+  | "onclose"
+  | "onerror"
+  | "sessionId"
+  | "start"
+  | "send"
+  | "close"
+  | "setProtocolVersion"
+  | "terminateSession"
+>;
+
+/** Lets a filter check what a transport over HTTP sends and receives, and hides the tokens that a server repeats. */
 export class HttpTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T) => void;
-  readonly hasPerRequestStream = true;
-  readonly #inner: StreamableHTTPClientTransport;
+  readonly hasPerRequestStream: boolean;
+  /** Whether all that was sent was refused, as by a server that only speaks HTTP+SSE. */
+  readonly isRefused: () => boolean;
+  readonly #inner: UncheckedTransport;
   readonly #filter: WireFilter;
   readonly #redact: ((text: string) => string) | undefined;
   readonly #streams = new RequestStreams();
 
-  /** @param redact Returns a text without the tokens. Default: there are none. */
-  constructor(inner: StreamableHTTPClientTransport, filter: WireFilter, redact?: (text: string) => string) {
+  /**
+   * @param redact Returns a text without the tokens. Default: there are none.
+   * @param isRefused See {@link HttpTransport.isRefused}. Default: it never is.
+   */
+  constructor(
+    inner: UncheckedTransport,
+    filter: WireFilter,
+    redact?: (text: string) => string,
+    isRefused: () => boolean = () => false,
+  ) {
+    this.isRefused = isRefused;
+    this.hasPerRequestStream = !(inner instanceof SseTransport);
     this.#redact = redact;
     this.#inner = inner;
     this.#filter = filter;
@@ -141,5 +170,138 @@ class RequestStreams {
     const stream = id === undefined ? undefined : this.#open.get(id);
     this.ended(id);
     stream?.controller.abort();
+  }
+}
+
+/** Milliseconds for a server to name the address for messages. */
+const ENDPOINT_MS = 20_000;
+
+/** The longest address. */
+const MAX_ENDPOINT = 8_192;
+
+const DATA = "data: ";
+
+/** The parts of an {@link SseTransport}. */
+interface SseTransportOptions {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly filter: WireFilter;
+  /** Opens the stream, with checked events. */
+  readonly listen: FetchLike;
+  readonly post: FetchLike;
+}
+
+/**
+ * Speaks the transport that MCP had before 2025-03-26, "HTTP with SSE": one stream of events with all messages of the server,
+ * whose first event names the address to which messages are sent. A stream that ended is not opened again, since the server
+ * would make another session for it: {@link onclose} is called.
+ */
+export class SseTransport implements UncheckedTransport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: NonNullable<UncheckedTransport["onmessage"]>;
+  readonly sessionId = undefined;
+  readonly #options: SseTransportOptions;
+  readonly #closing = new AbortController();
+  readonly #endpoint = Promise.withResolvers<URL>();
+  #isClosed = false;
+
+  constructor(options: SseTransportOptions) {
+    this.#options = options;
+    this.#endpoint.promise.catch(() => {});
+  }
+
+  /** The server named the address for messages: it must have the origin of the stream. The first one counts. */
+  useEndpoint(address: string): void {
+    const { url } = this.#options;
+    const endpoint = address.length <= MAX_ENDPOINT ? URL.parse(address, url) : null;
+    if (endpoint?.origin === url.origin && endpoint.username === "" && endpoint.password === "")
+      this.#endpoint.resolve(endpoint);
+    else
+      this.#endpoint.reject(
+        new UnsentError("the server names an address for messages that has another origin"),
+      );
+  }
+
+  /** @throws {UnsentError} if the stream cannot be opened, or the server names no usable address. */
+  async start(): Promise<void> {
+    const { url, headers, listen } = this.#options;
+    const opened = async (): Promise<unknown> => {
+      const response = await listen(url, {
+        method: "GET",
+        headers: { ...headers, accept: "text/event-stream" },
+        signal: this.#closing.signal,
+      });
+      const isStream = response.ok && response.headers.get("content-type")?.startsWith("text/event-stream");
+      if (!isStream || response.body === null)
+        throw new UnsentError(`the server has no stream of events: HTTP ${response.status}`);
+      void this.#read(response.body);
+      return await this.#endpoint.promise;
+    };
+    try {
+      if ((await race(opened(), { timeoutMs: ENDPOINT_MS })) === "timeout")
+        throw new UnsentError("the server did not name an address for messages in time");
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  /** @param events As they were checked: each message is one line. */
+  async #read(events: NonNullable<Response["body"]>): Promise<void> {
+    let pending = "";
+    try {
+      for await (const text of events.pipeThrough(new TextDecoderStream())) {
+        const lines = (pending + text).split("\n");
+        pending = lines.pop() ?? "";
+        for (const line of lines) {
+          if (this.#isClosed) return;
+          if (!line.startsWith(DATA)) continue;
+          this.onmessage?.(JSON.parse(line.slice(DATA.length)) as JSONRPCMessage);
+          // The SDK handles notifications later than answers, which must not overtake them.
+          await new Promise<void>((resolve) => process.nextTick(resolve));
+        }
+        // A server that floods must not block everything else.
+        await new Promise(setImmediate);
+      }
+    } catch (error) {
+      if (!this.#isClosed)
+        this.#options.filter.problem(error instanceof Error ? error.message : String(error));
+    } finally {
+      if (!this.#isClosed) this.#options.filter.lose("its stream of events ended");
+      await this.close();
+    }
+  }
+
+  async send(message: JSONRPCMessage | JSONRPCMessage[]): Promise<void> {
+    if (this.#isClosed) throw new UnsentError("the stream of events has ended");
+    const { headers, filter, post } = this.#options;
+    const response = await post(await this.#endpoint.promise, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify(message),
+      signal: this.#closing.signal,
+    });
+    if (response.ok) return;
+    const { status } = response;
+    if (status === 404) {
+      filter.lose("it no longer knows the session (HTTP 404)");
+      throw new SessionGoneError("the server no longer knows the session");
+    }
+    if (status === 400 || status >= 500) filter.lose(`it answered with HTTP ${status}`);
+    throw new Error(`the server answered with HTTP ${status}`);
+  }
+
+  setProtocolVersion(): void {}
+
+  /** The session ends with its stream. */
+  async terminateSession(): Promise<void> {}
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#endpoint.reject(new UnsentError("the connection is closed"));
+    this.#closing.abort();
+    this.onclose?.();
   }
 }

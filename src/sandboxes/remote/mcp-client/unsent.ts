@@ -35,3 +35,11 @@ export function unsentErrorIn(error: unknown): UnsentError | undefined {
   }
   return undefined;
 }
+
+/** Adds how a program ended that did not respond. */
+export function withEnd(error: unknown, notices: ReadonlyMap<string, string>): unknown {
+  const end = notices.get("ended");
+  if (end === undefined) return error;
+  // No call was sent to it.
+  return new UnsentError(end, { cause: error });
+}
