@@ -5,8 +5,7 @@ import { zstdCompressSync } from "node:zlib";
 // From the sources, as the package exports no way to go on with one call.
 import { EventStream } from "../../src/engine/call/events.ts";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
-import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { dispatchCall } from "../../src/engine/pipeline.ts";
+import { dispatchCall, ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";

@@ -1,8 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { type ReceivedCall, receiveCall, repeatedIds, type ToolCall, twiceText } from "../../engine/call.ts";
-import { cutOffRefusal, isCutOff } from "../../engine/engine.ts";
-import { dispatchNow, refuseCall } from "../../engine/pipeline.ts";
+import { cutOffRefusal, dispatchNow, isCutOff, refuseCall } from "../../engine/engine.ts";
 import type { CallIdentity } from "../../record/identity.ts";
 import type { ConfirmationRecord } from "../confirmations/confirmation.ts";
 import { applyAnswer } from "./call-confirmation.ts";

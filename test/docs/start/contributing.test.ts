@@ -33,7 +33,7 @@ describe("CONTRIBUTING.md", () => {
 
   test("has the steps of a call in their order", () => {
     const [, steps = ""] =
-      /^const STEPS.*?\[\n(.*?)^\];/ms.exec(readFileSync("src/engine/pipeline.ts", "utf8")) ?? [];
+      /^const STEPS.*?\[\n(.*?)^\];/ms.exec(readFileSync("src/engine/engine.ts", "utf8")) ?? [];
     const rows = firstCells(sections.get("Life of a call") ?? "").filter((cell) => cell !== "–");
     expect(rows).toEqual(Array.from(steps.matchAll(/^ {2}(\w+),/gm), ([, step]) => `\`${step}\``));
   });

@@ -1,7 +1,6 @@
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { CallSuspensions, ReopenedSuspension } from "../../../src/engine/call/suspension.ts";
-import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
-import { dispatchCall } from "../../../src/engine/pipeline.ts";
+import { dispatchCall, ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
 import type { StoredProgram } from "../../../src/programs/stores/suspension-store.ts";
