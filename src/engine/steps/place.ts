@@ -9,7 +9,7 @@ import { narrowLimits } from "../nested.ts";
 import { Refusal, unavailable } from "../refusal.ts";
 import type { Placement, RegisteredTool } from "../registered-tool.ts";
 import { type AuthorisedCall, type GrantedCall, type ParsedCall, shownName } from "../state.ts";
-import { authorise, narrow } from "./authorise.ts";
+import { authorise, narrow } from "./decide.ts";
 
 /**
  * Sets `sandbox` to the sandbox that the grant names, and `limits` to those that it will enforce.
