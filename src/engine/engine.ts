@@ -12,13 +12,11 @@ import { denial, Refusal } from "./refusal.ts";
 import type { ProgressPhase } from "./reporting/progress.ts";
 import { type CallEnd, conclude, fail } from "./result.ts";
 import { CallState, shownName } from "./state.ts";
-import { checkDeclared, preflight, readArguments } from "./steps/arguments.ts";
 import { confirm } from "./steps/confirm.ts";
 import { authorise, narrow, passGate, passLastHook } from "./steps/decide.ts";
-import { lookUp } from "./steps/lookup.ts";
-import { place } from "./steps/place.ts";
+import { checkDeclared, lookUp, preflight, readArguments } from "./steps/parse.ts";
+import { place, reopen } from "./steps/place.ts";
 import { record } from "./steps/record.ts";
-import { reopen } from "./steps/reopen.ts";
 import { run } from "./steps/run.ts";
 
 /** What a step returns: how the call ends, or `undefined` to continue with the next step. */
@@ -35,7 +33,7 @@ interface StepSignature {
  */
 type Step = StepSignature["step"];
 
-/** The steps of every call, in order. A new step is a file in `steps/` and a line here. */
+/** The steps of every call, in order. A new step is a function in a file of `steps/`, and a line here. */
 const STEPS: readonly Step[] = [
   identify, // refuses an invalid principal
   passGate, // asks the hook `onToolCall`

@@ -16,8 +16,7 @@ import type {
 import { confirmationTimeoutText, MAX_REASON_CHARS, userDeniedText } from "../errors.ts";
 import { cancelled, denial, invalid, Refusal } from "../refusal.ts";
 import { type PlacedCall, shownName } from "../state.ts";
-import { checkDeclared, preflight, readArguments, readEditedArguments } from "./arguments.ts";
-import { lookUp } from "./lookup.ts";
+import { checkDeclared, lookUp, preflight, readArguments, readEditedArguments } from "./parse.ts";
 import { decideAgain } from "./place.ts";
 
 /** How often a person is asked about a call. */

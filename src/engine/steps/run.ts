@@ -29,7 +29,7 @@ import { runTraced } from "../reporting/reporter.ts";
 import { DEFAULT_RESULT_CHARS } from "../result-budget.ts";
 import { type PlacedCall, shownName, suspendable } from "../state.ts";
 import { WorkReport } from "../work-report.ts";
-import { callableNames, canCall } from "./lookup.ts";
+import { callableNames, canCall } from "./parse.ts";
 
 /** The most answers of a call that its execution names. */
 const MAX_ANSWERS = 100;
