@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import { adopt, isThenable } from "../base/promises.ts";
 import { describeThrown } from "../base/thrown.ts";
 import { CanonicalJson } from "../json/canonical.ts";
@@ -196,4 +197,13 @@ function isJsonValueError(thrown: unknown): thrown is JsonValueError {
   } catch {
     return false;
   }
+}
+
+/**
+ * Milliseconds between two readings of `performance.now`, rounded to microseconds.
+ *
+ * @param endedAt Defaults to now.
+ */
+export function elapsedMs(startedAt: number, endedAt: number = performance.now()): number {
+  return Math.round((endedAt - startedAt) * 1_000) / 1_000;
 }

@@ -1,5 +1,7 @@
 import { beginning, ending } from "../base/text.ts";
-import { type ContentBlock, contentText } from "../tool/content.ts";
+import type { JsonValue } from "../json/value.ts";
+import { type ContentBlock, contentText, isContentOutput } from "../tool/content.ts";
+import type { ModelReader, ToolTraits } from "../tool/tool-traits.ts";
 
 /** How much of a result the model reads. */
 export interface ResultBudget {
@@ -103,4 +105,20 @@ export function shorten(text: string, room: number, head: number): string {
 /** `[… 12,345 characters left out …]`, on a line of its own. */
 export function leftOutNote(count: number): string {
   return `\n[… ${count.toLocaleString("en-US")} characters left out …]\n`;
+}
+
+/** Returns how the model reads an output, if the tool says so and it is no content. Never throws. */
+export function modelTextOf(
+  { modelText }: Pick<ToolTraits, "modelText">,
+  output: JsonValue,
+  reader: ModelReader,
+): string | undefined {
+  if (modelText === undefined || isContentOutput(output)) return undefined;
+  try {
+    const text: unknown = modelText(output as never, reader);
+    return typeof text === "string" ? text : undefined;
+  } catch {
+    // The call has run: what it returned counts.
+    return undefined;
+  }
 }

@@ -1,27 +1,24 @@
 import { adopt, isThenable } from "../base/promises.ts";
+import { wellFormed } from "../base/text.ts";
 import { CanonicalJson } from "../json/canonical.ts";
-import type { JsonValue } from "../json/value.ts";
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import type { ResourceLimits } from "../policy/grant/limits.ts";
 import type { Redaction } from "../redaction/redaction.ts";
-import type { ResourceUse, SandboxOutcome } from "../sandboxes/contract/outcome.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "../sandboxes/contract/outcome.ts";
+import type { CompiledSchema } from "../schema/compiled-schema.ts";
 import { type Changes, withPaths } from "../tool/changes.ts";
-import { changesNothing } from "../tool/side-effects.ts";
-import {
-  type ExecutionReceipt,
-  elapsedMs,
-  NOTHING_RAN,
-  sealExecution,
-  type ToolExecution,
-} from "./call/execution.ts";
+import { contentProblem, contentText, isContentOutput } from "../tool/content.ts";
+import type { AnsweredQuestion, GivenConfirmation } from "./call/confirmation.ts";
+import { type ExecutionReceipt, NOTHING_RAN, type ToolExecution } from "./call/execution.ts";
 import type { DeniedRecord } from "./call/journal.ts";
-import { type DispatchFailure, redactedText } from "./errors.ts";
-import { modelTextOf, type ReadOutcome, readOutcome } from "./outcome.ts";
+import { elapsedMs } from "./call.ts";
+import { type DispatchFailure, executionErrorText, invalidOutputText, type ToolError } from "./errors.ts";
+import { readFailure, withEffect } from "./failure.ts";
 import { failureOf } from "./refusal.ts";
-import { DEFAULT_RESULT_CHARS } from "./result-budget.ts";
-import { type CallState, placeOf, type StartedCall, shownName } from "./state.ts";
+import { DEFAULT_RESULT_CHARS, modelTextOf, type ResultBudget } from "./result-budget.ts";
+import { type CallState, placeOf, type StartedCall } from "./state.ts";
 import { callRecord, decidedRecord } from "./steps/record.ts";
 import type { Work, WorkReport } from "./work-report.ts";
-
-let random: typeof import("node:crypto").randomBytes | undefined;
 
 /** How a step ends a call: a hook aborted it, or its sandbox returned an outcome. */
 export type CallEnd = "abort" | SandboxOutcome;
@@ -60,13 +57,63 @@ function finish(call: StartedCall, given: SandboxOutcome): ToolExecution {
           ...(hasRun && isolation !== undefined && { isolation }),
         },
   );
-  const { outputSchema } = call.registered;
-  const read = withEffect(
-    call,
-    outcome,
-    readOutcome(outcome, shownName(call), call.grant.sandbox, limits, outputSchema),
-  );
-  return seal(call, receipt, redact(call, outcome, read), outcome);
+  const read = readOutcome(call, outcome, limits);
+  const { failure } = read;
+  const corrected = failure === undefined ? read : { ...read, failure: withEffect(call, outcome, failure) };
+  return seal(call, receipt, corrected, outcome);
+}
+
+/** An outcome as the conversation gets it. */
+interface ReadOutcome {
+  readonly output: JsonValue;
+  readonly failure?: DispatchFailure;
+  readonly metadata?: JsonObject;
+}
+
+/** @throws {TypeError} if the outcome is not one. */
+function readOutcome(call: StartedCall, outcome: SandboxOutcome, limits: ResourceLimits): ReadOutcome {
+  if (outcome.status === "completed") {
+    const { outputSchema } = call.registered;
+    const read = readContent(outcome.output, outcome.effect);
+    return outputSchema === undefined || read.failure !== undefined
+      ? read
+      : checkOutput(read, outputSchema, outcome.effect);
+  }
+  const failure = readFailure(call, outcome, limits);
+  const metadata = outcome.status === "failed" ? outcome.metadata : undefined;
+  return { output: null, failure, ...(metadata !== undefined && { metadata }) };
+}
+
+/** Fails a call whose output is not what the tool declares. */
+function checkOutput(read: ReadOutcome, schema: CompiledSchema, effect: CallEffect): ReadOutcome {
+  const problems = schema.validate(read.output);
+  if (problems === undefined) return read;
+  const message = executionErrorText(invalidOutputText(problems));
+  return { output: null, failure: { code: "execution_error", message, effect, userVisible: true } };
+}
+
+/** Splits an output with content into blocks for the model, metadata for the embedder, and a failure if it is one. */
+function readContent(output: JsonValue, effect: CallEffect): ReadOutcome {
+  if (!isContentOutput(output)) {
+    const problem = contentProblem(output);
+    if (problem === undefined) return { output };
+    // As JSON, the model would read images as base64, and metadata that are not for it.
+    const message = executionErrorText(invalidOutputText([problem]));
+    return { output: null, failure: { code: "execution_error", message, effect, userVisible: true } };
+  }
+  const { content, success = true, metadata } = output;
+  return {
+    output: Object.freeze({ content }) as unknown as JsonObject,
+    ...(metadata !== undefined && { metadata }),
+    ...(!success && {
+      failure: {
+        code: "execution_error",
+        effect,
+        userVisible: true,
+        message: executionErrorText(contentText(content)),
+      },
+    }),
+  };
 }
 
 /** Adds how long the call waited before it was dispatched. */
@@ -75,23 +122,6 @@ function withEarlierWait({ task: { waitedMs = 0 } }: StartedCall, outcome: Sandb
   if (earlierMs === 0) return outcome;
   const { used } = outcome;
   return { ...outcome, used: { ...used, waitedMs: earlierMs + (used.waitedMs ?? 0) } };
-}
-
-/**
- * A host tool of the class `none` or `read` changes nothing, also when it fails: its effect is `none` once it has ended.
- * The embedder declares the class, and the tool is code of the embedder. Changes that were seen count more. Sandboxes
- * that confine a tool know by themselves what it could have changed.
- */
-function withEffect(call: StartedCall, outcome: SandboxOutcome, read: ReadOutcome): ReadOutcome {
-  const { failure } = read;
-  if (failure === undefined || failure.effect === "none" || call.grant.sandbox !== "host") return read;
-  if (!changesNothing(call.registered.subject.sideEffects) || !hasEnded(outcome)) return read;
-  if (outcome.changes !== undefined && outcome.changes.files.length > 0) return read;
-  return { ...read, failure: { ...failure, effect: "none" } };
-}
-
-function hasEnded({ status, mayStillRun }: SandboxOutcome): boolean {
-  return mayStillRun !== true && status !== "timeout" && status !== "cancelled";
 }
 
 /** Whether a task was ended before it returned, or may not have ended at all. */
@@ -103,20 +133,6 @@ function wasStopped({ status, mayStillRun }: SandboxOutcome): boolean {
 
 function endOf({ mayStillRun, ended }: SandboxOutcome): Pick<ExecutionReceipt, "mayStillRun" | "ended"> {
   return mayStillRun ? { mayStillRun, ended: ended ?? "unknown" } : { ended: ended ?? "confirmed" };
-}
-
-/**
- * Replaces what a function of the embedder threw and did not mean for the model by a reference, under which the event has it,
- * unless the tool or the context says otherwise.
- */
-function redact({ ctx, registered }: StartedCall, outcome: SandboxOutcome, read: ReadOutcome): ReadOutcome {
-  if (outcome.status !== "failed" || outcome.unhandled !== true) return read;
-  const { unhandledErrors = ctx.unhandledErrors ?? "redacted" } = registered.tool;
-  const { failure } = read;
-  if (unhandledErrors === "message" || failure === undefined) return read;
-  const reference = newReference();
-  const message = redactedText(reference, outcome.systemCode);
-  return { ...read, failure: { ...failure, message, userVisible: true, reference } };
 }
 
 /** What the call used. Its sandbox counts the calls that the tool made, not those that they made in turn. */
@@ -190,6 +206,72 @@ function seal(
   return execution;
 }
 
+/** What only some executions have. */
+interface AddedParts {
+  readonly error?: ToolError | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly confirmation?: GivenConfirmation | undefined;
+  readonly resultBudget?: ResultBudget | undefined;
+  readonly partialOutput?: string | undefined;
+  readonly changes?: Changes | undefined;
+  readonly questions?: readonly AnsweredQuestion[] | undefined;
+  readonly work?: Work | undefined;
+  readonly modelText?: string | undefined;
+}
+
+/**
+ * Freezes a call's result, with its metadata and the parts of a failure that the model may see.
+ *
+ * @param execution Taken over and frozen itself if there is nothing to add: a copy would cost more than the check.
+ */
+export function sealExecution(
+  execution: Omit<ToolExecution, keyof AddedParts>,
+  {
+    error,
+    metadata,
+    confirmation,
+    resultBudget,
+    partialOutput,
+    changes,
+    questions,
+    work,
+    modelText,
+  }: AddedParts,
+): ToolExecution {
+  if (
+    error === undefined &&
+    metadata === undefined &&
+    confirmation === undefined &&
+    resultBudget === undefined &&
+    changes === undefined &&
+    questions === undefined &&
+    work === undefined &&
+    modelText === undefined
+  ) {
+    return Object.freeze(execution);
+  }
+  return Object.freeze({
+    ...execution,
+    ...(error !== undefined && {
+      error: Object.freeze({
+        code: error.code,
+        message: wellFormed(error.message),
+        effect: error.effect,
+        userVisible: error.userVisible,
+        ...(error.limit !== undefined && { limit: error.limit }),
+      }),
+    }),
+    ...(partialOutput !== undefined && { partialOutput }),
+    ...(metadata !== undefined && { metadata }),
+    ...(changes !== undefined && { changes }),
+    ...(confirmation !== undefined && { confirmation: Object.freeze(confirmation) }),
+    ...(questions !== undefined && { questions: Object.freeze(questions) }),
+    ...(work !== undefined && { work: Object.freeze(work) }),
+    ...(modelText !== undefined && { modelText: wellFormed(modelText) }),
+    ...(resultBudget !== undefined && { resultBudget: Object.freeze({ ...resultBudget }) }),
+  });
+}
+
 /**
  * Returns how the model reads an output, if its tool says so.
  *
@@ -235,13 +317,6 @@ function withoutSecrets(read: ReadOutcome, redaction: Redaction): ReadOutcome {
     ...(failure && { failure: { ...failure, message: redaction.text(failure.message) } }),
     ...(metadata && { metadata: redaction.results ? redaction.json(metadata) : metadata }),
   };
-}
-
-/** Returns a reference by which an operator finds what the model must not read: six hexadecimal digits. */
-function newReference(): string {
-  // Loaded on first use: that takes half as long as loading this whole package.
-  random ??= process.getBuiltinModule("node:crypto").randomBytes;
-  return random(3).toString("hex");
 }
 
 /**

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { formatTable } from "../../src/cli/commands/dispatch.ts";
-import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../src/engine/call/execution.ts";
+import { NOTHING_RAN, type ToolExecution } from "../../src/engine/call/execution.ts";
+import { sealExecution } from "../../src/engine/result.ts";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import { copyJson } from "../../src/json/copy.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";

@@ -21,8 +21,7 @@ import {
   type DispatchContext,
   type ToolStart,
 } from "../call/context.ts";
-import { elapsedMs } from "../call/execution.ts";
-import type { ToolCall } from "../call.ts";
+import { elapsedMs, type ToolCall } from "../call.ts";
 import { argumentPaths, type DeclaredPath } from "../declared-arguments.ts";
 import { protectedPlaceText, protectedQuestion } from "../errors.ts";
 import { narrowGrant } from "../nested.ts";

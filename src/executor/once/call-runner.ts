@@ -1,10 +1,12 @@
 import { plainText } from "../../base/text.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { EventStream } from "../../engine/call/events.ts";
-import { elapsedMs, NOTHING_RAN, sealExecution, type ToolExecution } from "../../engine/call/execution.ts";
+import { NOTHING_RAN, type ToolExecution } from "../../engine/call/execution.ts";
+import { elapsedMs } from "../../engine/call.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { abortedByHookText, CANCELLED_TEXT } from "../../engine/errors.ts";
 import { continueTrace } from "../../engine/reporting/reporter.ts";
+import { sealExecution } from "../../engine/result.ts";
 import { shorten } from "../../engine/result-budget.ts";
 import { type DispatchRequest, MAX_MODEL_TEXT } from "../../remote-protocol/shapes.ts";
 import type { ExecutorMetrics } from "../metrics.ts";

@@ -4,8 +4,12 @@ import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { toToolResult, WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
 import type { ToolCall } from "../../engine/call.ts";
-import { modelTextOf } from "../../engine/outcome.ts";
-import { DEFAULT_RESULT_CHARS, type ResultBudget, withinBudget } from "../../engine/result-budget.ts";
+import {
+  DEFAULT_RESULT_CHARS,
+  modelTextOf,
+  type ResultBudget,
+  withinBudget,
+} from "../../engine/result-budget.ts";
 import { toWellFormed } from "../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import { isContentOutput } from "../../tool/content.ts";

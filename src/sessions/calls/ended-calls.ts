@@ -1,9 +1,4 @@
-import {
-  type ExecutionReceipt,
-  NOTHING_RAN,
-  sealExecution,
-  type ToolExecution,
-} from "../../engine/call/execution.ts";
+import { type ExecutionReceipt, NOTHING_RAN, type ToolExecution } from "../../engine/call/execution.ts";
 import type { RecordedCall } from "../../engine/call/journal.ts";
 import { WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
 import type { ReceivedCall } from "../../engine/call.ts";
@@ -15,6 +10,7 @@ import {
   type ToolError,
   userDeniedText,
 } from "../../engine/errors.ts";
+import { sealExecution } from "../../engine/result.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
 import type { Resolution } from "../confirmations/confirmation.ts";
 

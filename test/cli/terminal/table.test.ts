@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type RulesOfExecutions, formatTable as tableOf } from "../../../src/cli/commands/dispatch.ts";
 import { withoutStyles } from "../../../src/cli/terminal.ts";
-import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../../src/engine/call/execution.ts";
+import { NOTHING_RAN, type ToolExecution } from "../../../src/engine/call/execution.ts";
+import { sealExecution } from "../../../src/engine/result.ts";
 import { textWidth } from "../../../src/rendering/lines.ts";
 
 function execution(callId: string, toolName: string, output: string, failed = false): ToolExecution {
