@@ -8,7 +8,7 @@ import { UnreadAnswers } from "../http/unread-answers.ts";
 import { BodyError, readDispatchRequest } from "../remote-protocol/bodies.ts";
 import { writeStreamEvent } from "../remote-protocol/event-stream.ts";
 import { JSON_MEDIA_TYPE, REPLAYED_HEADER, STREAM_MEDIA_TYPE } from "../remote-protocol/http.ts";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { type RequestRefusal, remoteProblem } from "../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../remote-protocol/shapes.ts";
 import { matchesContentDigest } from "../remote-protocol/signatures/base.ts";
 import type { ExecutorLimits } from "./limits.ts";
@@ -58,8 +58,8 @@ export class AnswerStream {
     this.#response.end(bodyOf(writeStreamEvent("execution", execution)));
   }
 
-  fail(problem: RemoteProblem): void {
-    this.#response.end(writeStreamEvent("problem", JSON.stringify(problem)));
+  fail(problem: RequestRefusal): void {
+    this.#response.end(writeStreamEvent("problem", problem.text));
   }
 
   #begin(): void {
@@ -78,7 +78,7 @@ interface Refusals {
   /**
    * Checks once more, when the body has arrived, whether the sender may dispatch calls: credentials may have been reloaded.
    *
-   * @throws {RemoteProblem | RouteRefusal} otherwise.
+   * @throws {RequestRefusal} otherwise.
    */
   admit(): void;
   /**
@@ -88,7 +88,7 @@ interface Refusals {
    */
   fail(thrown: unknown, body?: DispatchRequest): void;
   /** Only reports a problem to the operator. */
-  report(problem: RemoteProblem, body?: DispatchRequest): void;
+  report(problem: RequestRefusal, body?: DispatchRequest): void;
 }
 
 interface RequestParts {
@@ -157,7 +157,7 @@ class DispatchExchange implements CallWaiter {
     else respondExecution(this.#response, execution, this.#isReplayed);
   }
 
-  refused(problem: RemoteProblem): void {
+  refused(problem: RequestRefusal): void {
     this.#leave = undefined;
     if (this.#stream?.hasBegun) {
       this.#refusals.report(problem, this.#body);
@@ -168,7 +168,7 @@ class DispatchExchange implements CallWaiter {
   #read(body: Buffer): DispatchRequest {
     const digest = this.#request.headers["content-digest"];
     if ((this.#sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
-      throw new RemoteProblem(
+      throw remoteProblem(
         "altered",
         "the body does not match the content-digest header, which must have a sha-256 digest",
       );
@@ -176,7 +176,7 @@ class DispatchExchange implements CallWaiter {
     try {
       return readDispatchRequest(decodeBody(body));
     } catch (error) {
-      if (error instanceof BodyError) throw new RemoteProblem("bad_request", error.message);
+      if (error instanceof BodyError) throw remoteProblem("bad_request", error.message);
       throw error;
     }
   }
@@ -255,7 +255,7 @@ function isClosed({ socket }: IncomingMessage): boolean {
 /**
  * Checks the media types of a request, and returns whether the client accepts a stream.
  *
- * @throws {RemoteProblem} `unsupported_media_type` or `not_acceptable`.
+ * @throws {RequestRefusal} `unsupported_media_type` or `not_acceptable`.
  */
 function wantsStream({
   accept = "*/*",
@@ -263,16 +263,16 @@ function wantsStream({
   "content-encoding": encoding,
 }: IncomingHttpHeaders): boolean {
   if (type !== JSON_MEDIA_TYPE && type.split(";", 1)[0]?.trim().toLowerCase() !== JSON_MEDIA_TYPE) {
-    throw new RemoteProblem("unsupported_media_type", `the content-type header must be ${JSON_MEDIA_TYPE}`);
+    throw remoteProblem("unsupported_media_type", `the content-type header must be ${JSON_MEDIA_TYPE}`);
   }
   if (encoding !== undefined) {
-    throw new RemoteProblem("unsupported_media_type", "the body must not have a content-encoding");
+    throw remoteProblem("unsupported_media_type", "the body must not have a content-encoding");
   }
   if (accept === JSON_MEDIA_TYPE) return false;
   const wanted = accept.toLowerCase();
   if (wanted.includes(STREAM_MEDIA_TYPE)) return true;
   if (/\*\/\*|application\/(?:json|\*)/.test(wanted)) return false;
-  throw new RemoteProblem(
+  throw remoteProblem(
     "not_acceptable",
     `the accept header must be ${JSON_MEDIA_TYPE} or ${STREAM_MEDIA_TYPE}`,
   );

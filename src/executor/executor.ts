@@ -8,7 +8,7 @@ import { Authentication, type Credentials } from "../http/authentication.ts";
 import { BASE_PATH_FORM, isBasePath, refuseUnprotected } from "../http/listen-address.ts";
 import type { Guards, MoreRoutes } from "../http/more-routes.ts";
 import { bind, openServer } from "../http/open-server.ts";
-import type { RefusedRequest } from "../http/refused-request.ts";
+import type { RefusedRequest } from "../http/refusals.ts";
 import { type CheckedTls, checkTls } from "../http/tls/server-tls.ts";
 import type { RefusedHandshake, TlsConnections } from "../http/tls/tls-connections.ts";
 import { openUnreadBudget } from "../http/unread-answers.ts";

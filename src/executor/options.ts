@@ -1,6 +1,6 @@
 import type { OptionNames } from "../base/unknown-names.ts";
 import type { Credentials } from "../http/authentication.ts";
-import type { RefusedRequest } from "../http/refused-request.ts";
+import type { RefusedRequest } from "../http/refusals.ts";
 import type { ServerTls } from "../http/tls/server-tls.ts";
 import type { RefusedHandshake } from "../http/tls/tls-connections.ts";
 import type { ExecutorLimits } from "./limits.ts";

@@ -3,12 +3,12 @@ import type { Socket } from "node:net";
 import type { FairBudget } from "../base/fair-budget.ts";
 import { type Authentication, authenticate, type Sender } from "../http/authentication.ts";
 import { stripBasePath } from "../http/listen-address.ts";
-import type { MoreRoutes, RouteRefusal } from "../http/more-routes.ts";
+import type { MoreRoutes } from "../http/more-routes.ts";
 import { ProcessMetrics } from "../http/process-metrics.ts";
 import { withoutOthers, writeMetrics } from "../http/prometheus-text.ts";
-import { problemOf, type RefusedRequest, refusedRequest } from "../http/refused-request.ts";
+import { type RefusedRequest, refusalOf, refuse, refusedRequest } from "../http/refusals.ts";
 import { HostCheck, refuseRepeated } from "../http/request.ts";
-import { limitReadingTime, limitUnread, respond, respondJson, respondProblem } from "../http/respond.ts";
+import { limitReadingTime, limitUnread, respond, respondJson } from "../http/respond.ts";
 import type { TlsConnections } from "../http/tls/tls-connections.ts";
 import { UnreadAnswers } from "../http/unread-answers.ts";
 import type { Principal } from "../policy/principal.ts";
@@ -21,7 +21,7 @@ import {
   TOOLS_PATH,
   writeProcessStamp,
 } from "../remote-protocol/http.ts";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { type RequestRefusal, remoteProblem } from "../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../remote-protocol/shapes.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import type { ExecutorLimits } from "./limits.ts";
@@ -107,10 +107,7 @@ export class Routes {
   /** See {@link Guards.refuseRetired}. */
   refuseRetired(socket: Socket): void {
     if (this.tls?.isRetired(socket))
-      throw new RemoteProblem(
-        "unauthenticated",
-        "the authorities of certificates were replaced: connect again",
-      );
+      throw remoteProblem("unauthenticated", "the authorities of certificates were replaced: connect again");
   }
 
   /** Responds to a request, now or later. Never throws. */
@@ -138,14 +135,14 @@ export class Routes {
   }
 
   #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown, body?: DispatchRequest): void {
-    const problem = problemOf(thrown);
+    const problem = refusalOf(thrown);
     this.#report(request, problem, body);
     if (response.headersSent) response.destroy();
-    else respondProblem(request, response, problem);
+    else refuse(request, response, problem);
   }
 
   /** Counts a problem, and reports it to the operator. */
-  #report(request: IncomingMessage, problem: RemoteProblem | RouteRefusal, body?: DispatchRequest): void {
+  #report(request: IncomingMessage, problem: RequestRefusal, body?: DispatchRequest): void {
     this.#dispatcher.metrics.refused(problem.code);
     this.#onRefusal(refusedRequest(request, problem, body));
   }
@@ -181,7 +178,7 @@ export class Routes {
           break;
         }
         this.hostCheck.check(request.headers);
-        throw new RemoteProblem("not_found", "the path does not exist");
+        throw remoteProblem("not_found", "the path does not exist");
     }
   }
 
@@ -253,5 +250,5 @@ function answerStatus(request: IncomingMessage, response: ServerResponse, proble
 }
 
 function requireMethod({ method }: IncomingMessage, required: "GET" | "HEAD" | "POST"): void {
-  if (method !== required) throw new RemoteProblem("method_not_allowed", `the method must be ${required}`);
+  if (method !== required) throw remoteProblem("method_not_allowed", `the method must be ${required}`);
 }

@@ -1,7 +1,7 @@
 import { hash, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { remoteProblem } from "../remote-protocol/problems.ts";
 import { COVERED_WITH_BODY, type SignedMessage } from "../remote-protocol/signatures/base.ts";
 import { SignatureVerifier } from "../remote-protocol/signatures/verifier.ts";
 import { CERTIFICATE_NAME_FORM, clientCertificateOf, isCertificateName } from "./tls/client-certificate.ts";
@@ -172,9 +172,9 @@ export class Authentication {
     );
   }
 
-  /** @throws {RemoteProblem} `unauthenticated` unless the sender {@link isCurrent}. */
+  /** @throws {RequestRefusal} `unauthenticated` unless the sender {@link isCurrent}. */
   refuseUnlessCurrent(sender: Sender): void {
-    if (!this.isCurrent(sender)) throw new RemoteProblem("unauthenticated", "the credential was revoked");
+    if (!this.isCurrent(sender)) throw remoteProblem("unauthenticated", "the credential was revoked");
   }
 
   /** Returns the sender with a bearer token; `undefined` if the token is unknown. */
@@ -190,7 +190,7 @@ export class Authentication {
    *
    * @param authority The host, which has been checked.
    * @param covered What a signature must cover in addition. Default: the body, if the method has one.
-   * @throws {RemoteProblem} `unauthenticated`, and those of `SignatureVerifier.verify`, as a rejection.
+   * @throws {RequestRefusal} `unauthenticated`, and those of `SignatureVerifier.verify`, as a rejection.
    */
   async check(
     request: IncomingMessage,
@@ -215,7 +215,7 @@ export class Authentication {
       const [, given = ""] = /^Bearer +([^ ]+)$/i.exec(headers.authorization) ?? [];
       const sender = this.senderOf(given);
       if (sender !== undefined) return sender;
-      throw new RemoteProblem("unauthenticated", "the bearer token is wrong");
+      throw remoteProblem("unauthenticated", "the bearer token is wrong");
     }
     const certified = this.#senderWithCertificate(request);
     if (certified !== undefined) return certified;
@@ -225,26 +225,26 @@ export class Authentication {
       this.#certified.size > 0 && "a client certificate that is known here",
     ].filter(Boolean);
     const way = ways.length === 0 ? "a credential, and the server has none for this path" : ways.join(" or ");
-    throw new RemoteProblem("unauthenticated", `the request must have ${way}`);
+    throw remoteProblem("unauthenticated", `the request must have ${way}`);
   }
 
   /**
    * @returns `undefined` if the client has no certificate, or one that no credential names.
-   * @throws {RemoteProblem} `unauthenticated` if the certificate must not be used.
+   * @throws {RequestRefusal} `unauthenticated` if the certificate must not be used.
    */
   #senderWithCertificate({ socket, headers }: IncomingMessage): Sender | undefined {
     const certificate = this.#certified.size === 0 ? undefined : clientCertificateOf(socket);
     if (certificate === undefined) return undefined;
     // The connection may be older than that.
     if (!(certificate.expiresAt > Date.now()))
-      throw new RemoteProblem("unauthenticated", "the client's certificate expired");
+      throw remoteProblem("unauthenticated", "the client's certificate expired");
     // Browsers also send certificates with requests that other sites cause.
     const { "sec-fetch-site": site = "none" } = headers;
     if (site !== "none" && site !== "same-origin")
-      throw new RemoteProblem("unauthenticated", "a page of another site must not use a client certificate");
+      throw remoteProblem("unauthenticated", "a page of another site must not use a client certificate");
     const senders = Array.from(certificate.names, (name) => this.#certified.get(name) ?? []).flat();
     if (senders.length > 1)
-      throw new RemoteProblem("unauthenticated", "the client's certificate is that of several credentials");
+      throw remoteProblem("unauthenticated", "the client's certificate is that of several credentials");
     return senders[0];
   }
 }
@@ -295,7 +295,7 @@ export function principalOf(request: IncomingMessage): Principal | undefined {
  *
  * @param authority The host, which has been checked.
  * @param covered What a signature must cover in addition. Default: the body, if the method has one.
- * @throws {RemoteProblem} as `Authentication.check`, as a rejection.
+ * @throws {RequestRefusal} as `Authentication.check`, as a rejection.
  */
 export async function authenticate(
   guards: { readonly authentication: Authentication },

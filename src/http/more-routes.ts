@@ -1,12 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
-import {
-  type DISPATCH_PATH,
-  JSON_MEDIA_TYPE,
-  type METRICS_PATH,
-  type TOOLS_PATH,
-} from "../remote-protocol/http.ts";
+import type { DISPATCH_PATH, METRICS_PATH, TOOLS_PATH } from "../remote-protocol/http.ts";
 import type { Authentication, Sender } from "./authentication.ts";
 import type { Metric } from "./prometheus-text.ts";
 import type { HostCheck } from "./request.ts";
@@ -23,7 +18,7 @@ export interface MoreRoutes {
   /**
    * Responds to a request that is for these routes.
    *
-   * @throws {RouteRefusal | RemoteProblem} as a rejection.
+   * @throws {RequestRefusal} as a rejection.
    */
   handle(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void>;
   /** Whether they accept credentials of their own: a request without any is then never accepted. */
@@ -32,7 +27,7 @@ export interface MoreRoutes {
    * Checks whether an authenticated sender may use a route of the executor.
    *
    * @param route Its method and path: `POST /v1/dispatch`.
-   * @throws {RouteRefusal} otherwise.
+   * @throws {RequestRefusal} otherwise.
    */
   admit(route: ExecutorRoute, sender: Sender): void;
   /** Why no call that is accepted now would run; `undefined` if calls run. */
@@ -47,40 +42,6 @@ export interface MoreRoutes {
 export interface Guards {
   readonly hostCheck: HostCheck;
   readonly authentication: Authentication;
-  /** @throws {RemoteProblem} `unauthenticated` if the authorities that verified the client's certificate were replaced. */
+  /** @throws {RequestRefusal} `unauthenticated` if the authorities that verified the client's certificate were replaced. */
   refuseRetired(socket: Socket): void;
-}
-
-const HEADERS = Object.freeze({ "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" });
-
-/** Seconds after which a client may retry a request that the server had no capacity for. */
-const RETRY_AFTER_S = "1";
-
-/** Refuses a request on one of {@link MoreRoutes}. The message is for the client. */
-export class RouteRefusal extends Error {
-  override readonly name = "RouteRefusal";
-  readonly code: string;
-  /** The status of the response. */
-  readonly kind: { readonly status: number };
-  readonly headers: Readonly<Record<string, string>>;
-  /** Further members of the response's body. */
-  readonly #members: Readonly<Record<string, unknown>>;
-
-  constructor(
-    status: number,
-    code: string,
-    message: string,
-    members: Readonly<Record<string, unknown>> = {},
-  ) {
-    super(message);
-    this.kind = { status };
-    this.headers = status === 429 || status === 503 ? { ...HEADERS, "retry-after": RETRY_AFTER_S } : HEADERS;
-    this.code = code;
-    this.#members = members;
-  }
-
-  /** Returns the body of the response. Nothing ran. */
-  toJSON(): object {
-    return { error: { code: this.code, message: this.message, effect: "none" }, ...this.#members };
-  }
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { remoteProblem } from "../remote-protocol/problems.ts";
 
 /** Bytes that are reserved for a body of which only a part has arrived, at least. */
 const FIRST_BYTES = 16_384;
@@ -24,22 +24,22 @@ export class HostCheck {
    * Checks the headers `host` and `origin`.
    *
    * @returns the host, in lower case.
-   * @throws {RemoteProblem} `bad_request` if the host is missing or malformed; `misdirected` if it is not a
+   * @throws {RequestRefusal} `bad_request` if the host is missing or malformed; `misdirected` if it is not a
    *   name of the executor, or there is an `origin`.
    */
   check({ host = "", origin }: IncomingHttpHeaders): string {
     if (origin !== undefined)
-      throw new RemoteProblem("misdirected", "an executor does not accept requests from browsers");
+      throw remoteProblem("misdirected", "an executor does not accept requests from browsers");
     if (this.#names?.has(host)) return host;
     const authority = host.toLowerCase();
     if (!AUTHORITY.test(authority)) {
-      throw new RemoteProblem(
+      throw remoteProblem(
         "bad_request",
         "the host header must be a single host, with the port unless it is the scheme's default",
       );
     }
     if (this.#names?.has(authority) !== false) return authority;
-    throw new RemoteProblem(
+    throw remoteProblem(
       "misdirected",
       "the host header is not a name of this executor: see its option 'hosts'",
     );
@@ -53,7 +53,7 @@ const SINGLE: readonly string[] = ["host", "authorization"];
  * Refuses a request with several headers `host` (RFC 9112, section 3.2) or `authorization`: Node.js uses the first, but an
  * intermediary may have used another one.
  *
- * @throws {RemoteProblem} `bad_request`.
+ * @throws {RequestRefusal} `bad_request`.
  */
 export function refuseRepeated({ rawHeaders }: IncomingMessage): void {
   const seen = new Set<string>();
@@ -63,8 +63,7 @@ export function refuseRepeated({ rawHeaders }: IncomingMessage): void {
     if (name?.length !== 4 && name?.length !== 13) continue;
     const lower = name.toLowerCase();
     if (!SINGLE.includes(lower)) continue;
-    if (seen.has(lower))
-      throw new RemoteProblem("bad_request", `the request must have only one ${lower} header`);
+    if (seen.has(lower)) throw remoteProblem("bad_request", `the request must have only one ${lower} header`);
     seen.add(lower);
   }
 }
@@ -77,16 +76,15 @@ export function loopbackNames(port: number): readonly string[] {
 /**
  * Returns the length of a request's body.
  *
- * @throws {RemoteProblem} `length_required` or `too_large`.
+ * @throws {RequestRefusal} `length_required` or `too_large`.
  */
 export function bodyLength({ headers }: IncomingMessage, maxBytes: number): number {
   const length = headers["content-length"];
   // The parser has checked that it is a number, and that there is no `transfer-encoding`.
-  if (length === undefined)
-    throw new RemoteProblem("length_required", "the request must have a content-length");
+  if (length === undefined) throw remoteProblem("length_required", "the request must have a content-length");
   const bytes = Number(length);
   if (bytes <= maxBytes) return bytes;
-  throw new RemoteProblem("too_large", `the body must have at most ${maxBytes} bytes`);
+  throw remoteProblem("too_large", `the body must have at most ${maxBytes} bytes`);
 }
 
 /**
@@ -135,8 +133,8 @@ export function readBody(
   request.on("data", add);
 }
 
-/** @throws {RemoteProblem} `bad_request` unless the body is UTF-8. */
+/** @throws {RequestRefusal} `bad_request` unless the body is UTF-8. */
 export function decodeBody(body: Buffer): string {
   if (isUtf8(body)) return body.toString();
-  throw new RemoteProblem("bad_request", "the body is not valid UTF-8");
+  throw remoteProblem("bad_request", "the body is not valid UTF-8");
 }

@@ -1,11 +1,6 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { JSON_MEDIA_TYPE, REPLAYED_HEADER } from "../remote-protocol/http.ts";
-import type { RemoteProblem } from "../remote-protocol/problems.ts";
-import type { RouteRefusal } from "./more-routes.ts";
 import type { UnreadAnswers } from "./unread-answers.ts";
-
-/** Bytes of an unread body to drain to keep the connection alive. */
-const MAX_DROPPED_BYTES = 65_536;
 
 /** The longest text that is sent as one, together with the headers. */
 const MAX_TEXT_LENGTH = 65_536;
@@ -42,21 +37,6 @@ export function respondExecution(response: ServerResponse, text: string, isRepla
 /** Returns a long text as bytes: Node.js takes three times as many while a client has not read a text. */
 export function bodyOf(text: string): string | Buffer {
   return text.length > MAX_TEXT_LENGTH ? Buffer.from(text) : text;
-}
-
-/**
- * Responds with a problem or a refusal. The connection is kept alive if the unread part of the request is
- * small.
- */
-export function respondProblem(
-  request: IncomingMessage,
-  response: ServerResponse,
-  problem: RemoteProblem | RouteRefusal,
-): void {
-  const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers;
-  const isSmall = encoding === undefined && Number(length) <= MAX_DROPPED_BYTES;
-  const close = request.complete || isSmall ? {} : { connection: "close" };
-  respond(response, problem.kind.status, { ...problem.headers, ...close }, JSON.stringify(problem));
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { DispatchEvent, DispatchEventListener } from "../engine/call/events.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { ErrorCode } from "../engine/errors.ts";
-import type { RefusedRequest } from "../http/refused-request.ts";
+import type { RefusedRequest } from "../http/refusals.ts";
 import type { RefusedHandshake } from "../http/tls/tls-connections.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import type { McpNotice } from "../sandboxes/remote/mcp-client/notice.ts";

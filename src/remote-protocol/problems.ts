@@ -128,38 +128,66 @@ function problem(code: Shape<string>) {
   );
 }
 
+/** What a {@link RequestRefusal} has besides its status, its code and its message. */
+export interface RefusalParts {
+  /** Default: `none`. */
+  readonly effect?: "none" | "unknown";
+  /** In addition to those of a JSON body that must not be stored. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Further members of the body. */
+  readonly members?: object;
+}
+
 /**
- * A problem to respond with. The message is for the caller, and must not contain anything about this machine.
+ * Refuses a request. The message is for the client, and must not contain anything about this machine; `cause` is for the
+ * operator.
  */
-export class RemoteProblem extends Error {
-  override readonly name = "RemoteProblem";
-  readonly code: ProblemCode;
-  /** Seconds to wait, with `overloaded` and `draining`. */
-  readonly retryAfter: number | undefined;
-
-  constructor(code: ProblemCode, message: string, retryAfter?: number) {
-    super(message);
-    this.code = code;
-    this.retryAfter = retryAfter;
-  }
-
-  get kind(): ProblemKind {
-    return PROBLEMS[this.code];
-  }
-
-  /** Returns the body of the response. */
-  toJSON(): ProblemBody {
-    const { code, message } = this;
-    return { error: { code, message, effect: this.kind.effect } };
-  }
-
+export class RequestRefusal extends Error {
+  override readonly name = "RequestRefusal";
+  /** The status of the response. */
+  readonly status: number;
+  /** A {@link ProblemCode}, or a code of the sessions. */
+  readonly code: string;
   /** The headers of the response, without `content-length`. */
-  get headers(): Readonly<Record<string, string>> {
-    return {
-      "content-type": JSON_MEDIA_TYPE,
-      "cache-control": "no-store",
-      ...(this.retryAfter !== undefined && { "retry-after": String(this.retryAfter) }),
-      ...(this.code === "unauthenticated" && { "www-authenticate": "Bearer" }),
-    };
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #effect: "none" | "unknown";
+  readonly #members: object | undefined;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    { effect = "none", headers, members }: RefusalParts = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.headers = { ...HEADERS, ...headers };
+    this.#effect = effect;
+    this.#members = members;
   }
+
+  /** The body of the response, as JSON text. */
+  get text(): string {
+    return JSON.stringify({
+      error: { code: this.code, message: this.message, effect: this.#effect },
+      ...this.#members,
+    });
+  }
+}
+
+const HEADERS = Object.freeze({ "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" });
+
+/**
+ * Returns a refusal of the protocol.
+ *
+ * @param retryAfter Seconds to wait, with `overloaded` and `draining`.
+ */
+export function remoteProblem(code: ProblemCode, message: string, retryAfter?: number): RequestRefusal {
+  const { status, effect } = PROBLEMS[code];
+  const headers = {
+    ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
+    ...(code === "unauthenticated" && { "www-authenticate": "Bearer" }),
+  };
+  return new RequestRefusal(status, code, message, { effect, headers });
 }

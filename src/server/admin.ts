@@ -1,11 +1,11 @@
 import { ConfigError, type ConfigProblem } from "../config/problem.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import { unavailable } from "../http/refusals.ts";
 import { loadPolicyText } from "../policy/file/load.ts";
 import type { LoadedPolicy } from "../policy/file/read.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { RulePolicy } from "../policy/rule/rule-policy.ts";
-import { unavailable } from "./http/refusals.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
 
 /** What an admin did. */
@@ -93,7 +93,7 @@ export class Admin {
    * Replaces the policy by one in YAML, which is checked whole first, against the tools that there are.
    *
    * @param signal Aborted when the admin may not do so any more: nothing is replaced then.
-   * @throws {RouteRefusal} 503, as a rejection, if `beforePolicy` rejects. Also rejects with the reason of the signal.
+   * @throws {RequestRefusal} 503, as a rejection, if `beforePolicy` rejects. Also rejects with the reason of the signal.
    */
   async replacePolicy(
     text: string,

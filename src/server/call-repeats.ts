@@ -3,11 +3,11 @@ import { FairBudget } from "../base/fair-budget.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
+import { notRepeatable, overloaded } from "../http/refusals.ts";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import { checkDecision, type PolicyDecision } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
-import { notRepeatable, overloaded } from "./http/refusals.ts";
 
 /** The most calls that are repeated at once, and of one client. */
 const MAX_REPEATS = 4;
@@ -46,7 +46,7 @@ export class CallRepeats {
   /**
    * Decides on the call, and runs nothing.
    *
-   * @throws {RouteRefusal} 422 as a rejection, if the tool is gone or no longer accepts the arguments.
+   * @throws {RequestRefusal} 422 as a rejection, if the tool is gone or no longer accepts the arguments.
    */
   async decide(call: RepeatedCall, { principal }: Repeater): Promise<PolicyDecision> {
     const { registry, policy } = this.#context;
@@ -69,7 +69,7 @@ export class CallRepeats {
    * Runs the call like any other, in the name of the client. No person is asked to confirm it: what a person must confirm is
    * denied.
    *
-   * @throws {RouteRefusal} 422 or 429 as a rejection, if the tool can change something, or too many calls are repeated.
+   * @throws {RequestRefusal} 422 or 429 as a rejection, if the tool can change something, or too many calls are repeated.
    */
   async run(call: RepeatedCall, { name, principal, signal }: Repeater): Promise<ToolExecution | null> {
     const registered = this.#context.registry.find(call.tool);

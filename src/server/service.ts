@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { EventStream } from "../engine/call/events.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import { draining, notFound, overloaded, paused } from "../http/refusals.ts";
 import { UnreadAnswers } from "../http/unread-answers.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";
 import type { Redaction } from "../redaction/redaction.ts";
@@ -23,7 +24,6 @@ import {
 } from "./events/event-stream.ts";
 import { nestedEvent, publicConfirmationEvent, publicEvent } from "./events/public-event.ts";
 import type { Exchange } from "./http/exchange.ts";
-import { draining, notFound, overloaded, paused } from "./http/refusals.ts";
 import { MessagesUnderWay, RetainedTurns, type TurnPlace } from "./message-bounds.ts";
 import { AnswerLinks } from "./notifying/answer-links.ts";
 import { Notifier } from "./notifying/notifier.ts";
@@ -194,7 +194,7 @@ export class SessionService {
   /**
    * Returns a session that the client may know about.
    *
-   * @throws {RouteRefusal} 404.
+   * @throws {RequestRefusal} 404.
    */
   session(client: Client, id: string): Session {
     const session = this.sessions.get(id);
@@ -207,12 +207,12 @@ export class SessionService {
     return withSessionsAbove(this.sessions, sessionId);
   }
 
-  /** @throws {RouteRefusal} 503 if the server is shutting down. */
+  /** @throws {RequestRefusal} 503 if the server is shutting down. */
   refuseIfEnding(): void {
     if (this.ending.aborted) throw draining();
   }
 
-  /** @throws {RouteRefusal} 503 if the server is paused. */
+  /** @throws {RequestRefusal} 503 if the server is paused. */
   refuseIfPaused(): void {
     if (this.admin.isPaused) throw paused();
   }
@@ -221,7 +221,7 @@ export class SessionService {
    * Takes room for a stream of events. Its signal is aborted when the connection is closed, the client's credential is
    * revoked, or the server shuts down.
    *
-   * @throws {RouteRefusal} 429 if there are too many streams.
+   * @throws {RequestRefusal} 429 if there are too many streams.
    */
   stream({ client, closed, revoked }: Exchange): Pick<EventStreamOptions, "signal" | "unread"> {
     const { streams } = this.#room;

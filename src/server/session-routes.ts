@@ -5,17 +5,18 @@ import { type ExecutorLimits, HELD_BODIES } from "../executor/limits.ts";
 import { authenticate, noteSender, type Sender } from "../http/authentication.ts";
 import type { ExecutorRoute, Guards, MoreRoutes } from "../http/more-routes.ts";
 import type { Metric } from "../http/prometheus-text.ts";
+import { draining, forbidden, notFound } from "../http/refusals.ts";
 import { limitUnread, respondJson } from "../http/respond.ts";
 import type { McpServer } from "../mcp/server/mcp-server.ts";
 import { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
 import { DISPATCH_PATH, JSON_MEDIA_TYPE } from "../remote-protocol/http.ts";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { RequestRefusal } from "../remote-protocol/problems.ts";
 import { Client, type Clients, OPERATOR_CALLER, type OwnedSession } from "./access/client.ts";
+import { admit } from "./access/route-access.ts";
 import { LOGGING_IN, LOGIN_CALLER, loginOf, MAX_LOGIN_BYTES } from "./console/logins.ts";
 import { PageFiles } from "./console/page-files.ts";
 import { type App, Exchange } from "./http/exchange.ts";
 import { Origins } from "./http/origins.ts";
-import { admit, draining, forbidden, notFound } from "./http/refusals.ts";
 import { sendPushed, sendResponse } from "./http/send-response.ts";
 import { MCP_PATH, ProtectedResource } from "./mcp/protected-resource.ts";
 import type { TokenSenders } from "./mcp/token-senders.ts";
@@ -50,7 +51,7 @@ export class McpRoutes {
   /**
    * Returns who sent a request: by the server's own credentials, or by an access token.
    *
-   * @throws {RouteRefusal | RemoteProblem} as a rejection.
+   * @throws {RequestRefusal} as a rejection.
    */
   async senderOf(request: IncomingMessage, authority: string, guards: Guards): Promise<Sender> {
     try {
@@ -67,7 +68,7 @@ export class McpRoutes {
    * Responds to a request that has passed the checks of its host, its origin and its sender.
    *
    * @returns the response, or the JSON text of one.
-   * @throws {RouteRefusal | RemoteProblem} as a rejection.
+   * @throws {RequestRefusal} as a rejection.
    */
   async handle(exchange: Exchange): Promise<Response | string> {
     const { client, closed, request } = exchange;
@@ -204,7 +205,7 @@ export class SessionRoutes implements MoreRoutes {
     else await this.#handleSessions(request, response, guards);
   }
 
-  /** @throws {RouteRefusal | RemoteProblem} as a rejection. */
+  /** @throws {RequestRefusal} as a rejection. */
   async #handleMcp(
     request: IncomingMessage,
     response: ServerResponse,
@@ -216,7 +217,7 @@ export class SessionRoutes implements MoreRoutes {
       authority = this.#pass(request, response, guards);
     } catch (thrown) {
       // What MCP says about hosts and origins of other sites.
-      if (thrown instanceof RemoteProblem && thrown.code === "misdirected") throw forbidden(thrown.message);
+      if (thrown instanceof RequestRefusal && thrown.code === "misdirected") throw forbidden(thrown.message);
       throw thrown;
     }
     if (authority === undefined) return;

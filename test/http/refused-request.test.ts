@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { ExecutorOptions } from "../../src/executor/options.ts";
-import type { RefusedRequest } from "../../src/http/refused-request.ts";
+import type { RefusedRequest } from "../../src/http/refusals.ts";
 import { PROBLEMS } from "../../src/remote-protocol/problems.ts";
 import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import {

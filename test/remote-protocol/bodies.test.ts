@@ -11,7 +11,7 @@ import {
   readTools,
   writeDispatchRequest,
 } from "../../src/remote-protocol/bodies.ts";
-import { PROBLEMS, RemoteProblem } from "../../src/remote-protocol/problems.ts";
+import { PROBLEMS, remoteProblem } from "../../src/remote-protocol/problems.ts";
 
 const REQUEST = {
   call: { id: "c1", name: "echo", arguments: { a: 1 } },
@@ -182,8 +182,8 @@ describe("responses", () => {
 
 describe("problems", () => {
   test("a problem is read as it was written", () => {
-    const problem = new RemoteProblem("overloaded", "retry later", 1);
-    expect(readProblem(JSON.stringify(problem))).toEqual({
+    const problem = remoteProblem("overloaded", "retry later", 1);
+    expect(readProblem(problem.text)).toEqual({
       error: { code: "overloaded", message: "retry later", effect: "none" },
     });
     expect(problem.headers).toMatchObject({ "retry-after": "1" });

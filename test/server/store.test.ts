@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { RefusedRequest } from "../../src/http/refused-request.ts";
+import type { RefusedRequest } from "../../src/http/refusals.ts";
 import type { Server } from "../../src/server/server.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";

@@ -1,11 +1,10 @@
 import type { Sender } from "../../http/authentication.ts";
-import type { RouteRefusal } from "../../http/more-routes.ts";
-import { problemOf } from "../../http/refused-request.ts";
+import { refusalOf } from "../../http/refusals.ts";
 import { decodeBody } from "../../http/request.ts";
 import { BodyError, readDispatchRequest } from "../../remote-protocol/bodies.ts";
 import { type CallFrame, FRAME, readCallFrame } from "../../remote-protocol/frames/frame.ts";
 import type { OutgoingFrame } from "../../remote-protocol/frames/outbox.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { type RequestRefusal, remoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import { CLOCK_SKEW_S } from "../../remote-protocol/signatures/verifier.ts";
 import type { CallEvent, CallWaiter } from "../once/dispatched-call.ts";
@@ -17,7 +16,7 @@ export interface FrameCallHost {
   readonly sender: Sender;
   /** Whether chunks and log lines must be dropped, because the client reads too slowly. */
   readonly isCongested: boolean;
-  /** @throws {RemoteProblem | RouteRefusal} if the sender may not dispatch calls any more. */
+  /** @throws {RequestRefusal} if the sender may not dispatch calls any more. */
   checkSender(): void;
   send(frame: OutgoingFrame): void;
   /** Called once, when the call has been answered. */
@@ -100,12 +99,12 @@ export class FrameCall implements CallWaiter {
     this.#end({ type: FRAME.execution, id: this.id, prefix, ...sized(execution) });
   }
 
-  refused(problem: RemoteProblem): void {
+  refused(problem: RequestRefusal): void {
     if (!this.#isOver) this.#fail(problem);
   }
 
   #fail(thrown: unknown): void {
-    const problem = problemOf(thrown);
+    const problem = refusalOf(thrown);
     this.#host.reportProblem(thrown, this.#body);
     this.#end(problemFrame(this.id, problem));
   }
@@ -136,7 +135,7 @@ export class FrameCall implements CallWaiter {
   }
 
   get #known(): DispatchRequest {
-    if (this.#body === undefined) throw new RemoteProblem("bad_request", "the body was not read");
+    if (this.#body === undefined) throw remoteProblem("bad_request", "the body was not read");
     return this.#body;
   }
 
@@ -152,10 +151,10 @@ export class FrameCall implements CallWaiter {
     const leftMs = this.#leftMs();
     // A connection that lasts is signed once. What is delayed there must not run either.
     if (leftMs <= 0 || (sender.isSigned && Date.now() > expiresAt + CLOCK_SKEW_S * 1_000)) {
-      throw new RemoteProblem("deadline_passed", "the caller's timeout expired before the call started");
+      throw remoteProblem("deadline_passed", "the caller's timeout expired before the call started");
     }
     if (leftMs > timeoutMs + DRIFT_MS) {
-      throw new RemoteProblem("expired", "the call's deadline is later than its timeout");
+      throw remoteProblem("expired", "the call's deadline is later than its timeout");
     }
     const origin = trace === undefined ? sender : { ...sender, trace };
     const leave = dispatcher.submit({ ...request, timeoutMs: Math.min(timeoutMs, leftMs) }, origin, this);
@@ -164,17 +163,17 @@ export class FrameCall implements CallWaiter {
 }
 
 /** Returns the frame that refuses a call. */
-export function problemFrame(id: number, problem: RemoteProblem | RouteRefusal): OutgoingFrame {
+export function problemFrame(id: number, problem: RequestRefusal): OutgoingFrame {
   const prefix = Buffer.alloc(4);
   prefix.writeUInt32BE(Number(problem.headers["retry-after"] ?? 0) * 1_000);
-  return { type: FRAME.problem, id, prefix, ...sized(JSON.stringify(problem)) };
+  return { type: FRAME.problem, id, prefix, ...sized(problem.text) };
 }
 
 function readBody(body: Buffer): DispatchRequest {
   try {
     return readDispatchRequest(decodeBody(body));
   } catch (error) {
-    if (error instanceof BodyError) throw new RemoteProblem("bad_request", error.message);
+    if (error instanceof BodyError) throw remoteProblem("bad_request", error.message);
     throw error;
   }
 }

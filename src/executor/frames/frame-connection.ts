@@ -15,7 +15,7 @@ import {
   type FrameSink,
 } from "../../remote-protocol/frames/frame-reader.ts";
 import { Outbox, type OutgoingFrame } from "../../remote-protocol/frames/outbox.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { RequestRefusal, remoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import { overloaded } from "../once/admission.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
@@ -32,7 +32,7 @@ export interface FrameServices {
   readonly bounds: Omit<Hello, "now">;
   /** Milliseconds in which a frame must arrive, and in which the client must read what was written. */
   readonly requestMs: number;
-  /** @throws {RemoteProblem | RouteRefusal} if the sender may not dispatch calls any more. */
+  /** @throws {RequestRefusal} if the sender may not dispatch calls any more. */
   checkSender(): void;
   /** Reports a problem to the operator. */
   reportProblem(thrown: unknown, body?: DispatchRequest): void;
@@ -176,12 +176,12 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   }
 
   /** Stops accepting calls. Accepted calls are still answered. */
-  goAway(problem?: RemoteProblem): void {
+  goAway(problem?: RequestRefusal): void {
     if (this.#isGoingAway) return;
     this.#isGoingAway = true;
     const prefix = Buffer.alloc(4);
     prefix.writeUInt32BE(this.#lastId);
-    const text = problem === undefined ? "" : JSON.stringify(problem);
+    const text = problem?.text ?? "";
     this.send({ type: FRAME.goAway, id: 0, prefix, ...sized(text) });
   }
 
@@ -224,7 +224,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
       return false;
     } catch (thrown) {
       // Other refusals may be temporary.
-      return thrown instanceof RemoteProblem && thrown.code === "unauthenticated";
+      return thrown instanceof RequestRefusal && thrown.code === "unauthenticated";
     }
   }
 
@@ -245,11 +245,11 @@ export class FrameConnection implements FrameSink, FrameCallHost {
 
   #violated(thrown: unknown): void {
     const isViolation = thrown instanceof FrameError;
-    const problem = isViolation ? new RemoteProblem("bad_request", thrown.message) : thrown;
+    const problem = isViolation ? remoteProblem("bad_request", thrown.message) : thrown;
     this.#services.reportProblem(problem);
     const message = isViolation ? thrown.message : "the executor failed unexpectedly";
     this.#isGoingAway = false;
-    this.goAway(new RemoteProblem(isViolation ? "bad_request" : "internal_error", message));
+    this.goAway(remoteProblem(isViolation ? "bad_request" : "internal_error", message));
     this.end();
   }
 
@@ -276,7 +276,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   }
 
   /** Refuses an arriving call before its body is read. */
-  #refuse(problem: RemoteProblem): void {
+  #refuse(problem: RequestRefusal): void {
     this.#services.reportProblem(problem);
     this.send(problemFrame(this.#lastId, problem));
   }

@@ -4,12 +4,12 @@ import { FairBudget } from "../../base/fair-budget.ts";
 import { type Authentication, authenticate, type Sender } from "../../http/authentication.ts";
 import { stripBasePath } from "../../http/listen-address.ts";
 import type { Guards, MoreRoutes } from "../../http/more-routes.ts";
-import { problemOf, type RefusedRequest, refusedRequest } from "../../http/refused-request.ts";
+import { type RefusedRequest, refusalOf, refusedRequest } from "../../http/refusals.ts";
 import { refuseRepeated } from "../../http/request.ts";
 import { clientCertificateOf } from "../../http/tls/client-certificate.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../remote-protocol/frames/frame.ts";
 import { FrameSeals, SealExchange } from "../../remote-protocol/frames/seal.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { remoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import type { ExecutorLimits } from "../limits.ts";
 import { draining, overloaded } from "../once/admission.ts";
@@ -167,14 +167,14 @@ export class FrameUpgrades {
     socket.resume();
   }
 
-  /** @throws {RemoteProblem} `bad_request` if frames would be mixed with another response, or with the request's body. */
+  /** @throws {RequestRefusal} `bad_request` if frames would be mixed with another response, or with the request's body. */
   #refuseMixed({ headers }: IncomingMessage, socket: Socket): void {
     if (this.#options.isAnsweringOn(socket)) {
       socket.destroy();
-      throw new RemoteProblem("bad_request", "an earlier request on the connection has no response yet");
+      throw remoteProblem("bad_request", "an earlier request on the connection has no response yet");
     }
     if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined)
-      throw new RemoteProblem("bad_request", "a request for a framed connection has no body");
+      throw remoteProblem("bad_request", "a request for a framed connection has no body");
   }
 
   #servicesFor(request: IncomingMessage, sender: Sender): ConstructorParameters<typeof FrameConnection>[2] {
@@ -202,7 +202,7 @@ export class FrameUpgrades {
           guards.authentication.refuseUnlessCurrent(sender);
           checked = guards.authentication;
         }
-        if (Date.now() >= expiresAt) throw new RemoteProblem("unauthenticated", "the credential has expired");
+        if (Date.now() >= expiresAt) throw remoteProblem("unauthenticated", "the credential has expired");
         more?.admit(`GET ${FRAMES_PATH}`, sender);
       },
       reportProblem: (thrown, body) => this.#report(request, thrown, body),
@@ -211,8 +211,7 @@ export class FrameUpgrades {
 
   #refuse(request: IncomingMessage, socket: Socket, thrown: unknown): void {
     const problem = this.#report(request, thrown);
-    const text = JSON.stringify(problem);
-    const { status } = problem.kind;
+    const { status, text } = problem;
     const headers = { ...problem.headers, "content-length": Buffer.byteLength(text), connection: "close" };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`, ...lines, "", text].join("\r\n"));
@@ -220,8 +219,8 @@ export class FrameUpgrades {
   }
 
   /** Counts a problem, and reports it to the operator. */
-  #report(request: IncomingMessage, thrown: unknown, body?: DispatchRequest): ReturnType<typeof problemOf> {
-    const problem = problemOf(thrown);
+  #report(request: IncomingMessage, thrown: unknown, body?: DispatchRequest): ReturnType<typeof refusalOf> {
+    const problem = refusalOf(thrown);
     this.#options.dispatcher.metrics.refused(problem.code);
     this.#options.onRefusal(refusedRequest(request, problem, body));
     return problem;
@@ -231,14 +230,14 @@ export class FrameUpgrades {
 /**
  * Agrees on the key with which the client of a signed connection seals its frames.
  *
- * @throws {RemoteProblem} `bad_request` if the client's part is no key.
+ * @throws {RequestRefusal} `bad_request` if the client's part is no key.
  */
 function agree({ headers }: IncomingMessage): { readonly seals: FrameSeals; readonly lines: string[] } {
   const exchange = new SealExchange();
   const signature = String(headers["signature"]);
   const key = exchange.derive(String(headers[FRAMES_KEY_HEADER]), signature, "executor");
   if (key === undefined) {
-    throw new RemoteProblem("bad_request", `the header ${FRAMES_KEY_HEADER} must be an X25519 key`);
+    throw remoteProblem("bad_request", `the header ${FRAMES_KEY_HEADER} must be an X25519 key`);
   }
   return { seals: new FrameSeals(key), lines: [`${FRAMES_KEY_HEADER}: ${exchange.publicKey}`] };
 }

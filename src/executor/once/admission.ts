@@ -1,4 +1,4 @@
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { type RequestRefusal, remoteProblem } from "../../remote-protocol/problems.ts";
 
 /** A queued call. */
 interface Ticket {
@@ -225,11 +225,11 @@ function notQueued(): boolean {
 const RETRY_AFTER_S = 1;
 
 /** The problem of a call that does not fit in the queue. */
-export function overloaded(): RemoteProblem {
-  return new RemoteProblem("overloaded", "too many calls: retry later", RETRY_AFTER_S);
+export function overloaded(): RequestRefusal {
+  return remoteProblem("overloaded", "too many calls: retry later", RETRY_AFTER_S);
 }
 
 /** The problem of a call that arrives while the executor shuts down. */
-export function draining(): RemoteProblem {
-  return new RemoteProblem("draining", "the executor is shutting down: call another one", RETRY_AFTER_S);
+export function draining(): RequestRefusal {
+  return remoteProblem("draining", "the executor is shutting down: call another one", RETRY_AFTER_S);
 }

@@ -1,7 +1,7 @@
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { DispatchEventBody } from "../../engine/call/events.ts";
 import type { Principal } from "../../policy/principal.ts";
-import type { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { RequestRefusal } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 
 /** The events that a call sends to its waiters while it runs. */
@@ -14,7 +14,7 @@ export interface CallWaiter {
   /** @param execution The execution as JSON text. */
   answered(execution: string): void;
   /** The call did not run, or its result is unknown. */
-  refused(problem: RemoteProblem): void;
+  refused(problem: RequestRefusal): void;
   /** The call waits, or has waited, for its turn: its answer may come that much later. Called once at most. */
   waits(): void;
   /** Receives chunks and log lines. Absent if they are not needed. */
@@ -157,7 +157,7 @@ export class DispatchedCall {
     for (const waiter of this.#takeWaiters()) waiter.answered(execution);
   }
 
-  refuse(problem: RemoteProblem): void {
+  refuse(problem: RequestRefusal): void {
     for (const waiter of this.#takeWaiters()) waiter.refused(problem);
   }
 

@@ -1,7 +1,7 @@
 import { DeadlineTimer } from "../../base/timers.ts";
 import type { Metric } from "../../http/prometheus-text.ts";
 import { newProcessId } from "../../remote-protocol/http.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { type RequestRefusal, remoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import type { ExecutorLimits } from "../limits.ts";
 import { ExecutorMetrics } from "../metrics.ts";
@@ -81,7 +81,7 @@ export class Dispatcher {
    * @param waiter Receives the result, and also chunks and log lines if the call's first waiter receives
    *   them.
    * @returns a function to call when the waiter leaves.
-   * @throws {RemoteProblem} if the call is refused.
+   * @throws {RequestRefusal} if the call is refused.
    */
   submit(request: DispatchRequest, { caller, principal, trace }: CallOrigin, waiter: CallWaiter): () => void {
     const identity = identityOf(request, caller);
@@ -97,7 +97,7 @@ export class Dispatcher {
         if (request.again !== undefined && !this.#neverRan(request)) throw unknownCall();
         return this.#begin(submission);
       case "conflict":
-        throw new RemoteProblem(
+        throw remoteProblem(
           "call_id_conflict",
           "the session already had another call with this id: use a different id for each call",
         );
@@ -213,7 +213,7 @@ export class Dispatcher {
       try {
         leave = this.#take(submission);
       } catch (thrown) {
-        submission.waiter.refused(thrown as RemoteProblem);
+        submission.waiter.refused(thrown as RequestRefusal);
       }
     });
     return () => {
@@ -222,7 +222,7 @@ export class Dispatcher {
     };
   }
 
-  #refuse(name: string, call: DispatchedCall, problem: RemoteProblem): void {
+  #refuse(name: string, call: DispatchedCall, problem: RequestRefusal): void {
     this.#forget(name, call);
     call.refuse(problem);
   }
@@ -255,7 +255,7 @@ export class Dispatcher {
       (thrown: unknown) => {
         // The call may have run, so it is remembered without an answer.
         this.#window.end(name);
-        const problem = new RemoteProblem("internal_error", "the executor failed unexpectedly");
+        const problem = remoteProblem("internal_error", "the executor failed unexpectedly");
         problem.cause = thrown;
         call.refuse(problem);
         this.#release(call);
@@ -275,20 +275,20 @@ export class Dispatcher {
   }
 }
 
-function waitedTooLong(): RemoteProblem {
-  return new RemoteProblem("deadline_passed", "the call waited too long for its turn, and never began");
+function waitedTooLong(): RequestRefusal {
+  return remoteProblem("deadline_passed", "the call waited too long for its turn, and never began");
 }
 
-function resultForgotten(): RemoteProblem {
-  return new RemoteProblem("result_forgotten", "the call already ran, and its execution is no longer kept");
+function resultForgotten(): RequestRefusal {
+  return remoteProblem("result_forgotten", "the call already ran, and its execution is no longer kept");
 }
 
-function elsewhere(): RemoteProblem {
-  return new RemoteProblem("other_executor", "the call is for another process than this one");
+function elsewhere(): RequestRefusal {
+  return remoteProblem("other_executor", "the call is for another process than this one");
 }
 
-function unknownCall(): RemoteProblem {
-  return new RemoteProblem(
+function unknownCall(): RequestRefusal {
+  return remoteProblem(
     "unknown_call",
     "the call is not known here: it may have run on another process, or longer ago",
   );

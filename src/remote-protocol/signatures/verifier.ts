@@ -1,7 +1,7 @@
 import { type KeyObject, verify } from "node:crypto";
 import { FairBudget } from "../../base/fair-budget.ts";
 import { FairQueue } from "../../base/fair-queue.ts";
-import { RemoteProblem } from "../problems.ts";
+import { remoteProblem } from "../problems.ts";
 import {
   ALWAYS_COVERED,
   SIGNATURE_ALGORITHM,
@@ -179,7 +179,7 @@ export class SignatureVerifier {
    * @param covered The components that the signature must cover in addition to {@link ALWAYS_COVERED}.
    * @param clock Returns milliseconds since the epoch. Default: the current time.
    * @returns the id of the key.
-   * @throws {RemoteProblem} `unauthenticated`, `unknown_key`, `altered`, `expired`, `replayed` or `overloaded`, as a
+   * @throws {RequestRefusal} `unauthenticated`, `unknown_key`, `altered`, `expired`, `replayed` or `overloaded`, as a
    *   rejection.
    */
   async verify(
@@ -189,11 +189,11 @@ export class SignatureVerifier {
   ): Promise<string> {
     const { signature, "signature-input": input } = message.headers;
     if (signature === undefined || input === undefined) {
-      throw new RemoteProblem("unauthenticated", "the request is not signed");
+      throw remoteProblem("unauthenticated", "the request is not signed");
     }
     const claimed = readSignatureInput(input, signature);
     if (claimed === undefined) {
-      throw new RemoteProblem(
+      throw remoteProblem(
         "unauthenticated",
         "the signature's headers are malformed: send exactly one signature, as documented",
       );
@@ -201,19 +201,19 @@ export class SignatureVerifier {
     this.#checkForm(claimed, covered);
     const { keyid, created, expires, nonce } = claimed.params;
     const key = this.#keys.get(keyid);
-    if (key === undefined) throw new RemoteProblem("unknown_key", "the signature's key is unknown");
+    if (key === undefined) throw remoteProblem("unknown_key", "the signature's key is unknown");
     const base = signatureBaseOf(message, claimed);
     if (base === undefined || !(await this.#verifications.verify(keyid, base, key, claimed.signature))) {
-      throw new RemoteProblem("altered", "the signature does not match the request");
+      throw remoteProblem("altered", "the signature does not match the request");
     }
     // The time counts at which the request is accepted, and not when the verification began.
     const seconds = Math.floor(clock() / 1_000);
     this.#checkTime(created, expires, seconds);
     switch (this.#nonces.take(keyid, nonce, expires + CLOCK_SKEW_S, seconds)) {
       case "seen":
-        throw new RemoteProblem("replayed", "the signature was already used: sign each request separately");
+        throw remoteProblem("replayed", "the signature was already used: sign each request separately");
       case "full":
-        throw new RemoteProblem("overloaded", "too many signatures at once: retry later", CLOCK_SKEW_S);
+        throw remoteProblem("overloaded", "too many signatures at once: retry later", CLOCK_SKEW_S);
       case "fresh":
         return keyid;
     }
@@ -224,22 +224,22 @@ export class SignatureVerifier {
     const missing = required.find((name) => !components.includes(name));
     const { alg = SIGNATURE_ALGORITHM, tag, nonce } = params;
     if (missing !== undefined) {
-      throw new RemoteProblem("unauthenticated", `the signature must cover ${required.join(", ")}`);
+      throw remoteProblem("unauthenticated", `the signature must cover ${required.join(", ")}`);
     }
     if (alg !== SIGNATURE_ALGORITHM || tag !== SIGNATURE_TAG) {
-      throw new RemoteProblem(
+      throw remoteProblem(
         "unauthenticated",
         `the signature must use ${SIGNATURE_ALGORITHM} and have the tag ${SIGNATURE_TAG}`,
       );
     }
     if (nonce.length < 16 || nonce.length > 128) {
-      throw new RemoteProblem("unauthenticated", "the signature's nonce must have 16 to 128 characters");
+      throw remoteProblem("unauthenticated", "the signature's nonce must have 16 to 128 characters");
     }
   }
 
   #checkTime(created: number, expires: number, now: number): void {
     const expired = (message: string): never => {
-      throw new RemoteProblem("expired", message);
+      throw remoteProblem("expired", message);
     };
     if (expires < created || expires - created > MAX_SIGNATURE_LIFETIME_S) {
       expired(`the signature must be valid for at most ${MAX_SIGNATURE_LIFETIME_S} seconds`);

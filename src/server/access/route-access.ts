@@ -1,3 +1,4 @@
+import { forbidden } from "../../http/refusals.ts";
 import { OPERATIONS } from "../../shapes/api.ts";
 import { CONSOLE, type RouteAccess } from "../../shapes/operation.ts";
 import type { Client, OwnedSession } from "./client.ts";
@@ -37,4 +38,16 @@ export function mayUse(
   if (!roles.some((role) => client.is(role))) return false;
   if (relation === undefined) return true;
   return session !== undefined && client[relation](session);
+}
+
+/**
+ * Refuses a client that may not use a route.
+ *
+ * @param route Its method and path, such as `POST /v1/pause`, or who may use it.
+ * @param session That of the path, which the client sees.
+ * @throws {RequestRefusal} 403.
+ */
+export function admit(route: string | RouteAccess, client: Client, session?: OwnedSession): void {
+  const access = typeof route === "string" ? accessTo(route) : route;
+  if (!mayUse(access, client, session)) throw forbidden(access.refusal);
 }

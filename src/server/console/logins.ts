@@ -1,9 +1,9 @@
 import { hash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Sender } from "../../http/authentication.ts";
+import { unauthenticated } from "../../http/refusals.ts";
 import { CONFIRMATIONS } from "../../shapes/confirmations.ts";
 import { SERVER } from "../../shapes/server.ts";
-import { unauthenticated } from "../http/refusals.ts";
 
 /** Where a request has its credential in the body. */
 const LOGIN_PATHS: readonly string[] = [SERVER.logIn.path, CONFIRMATIONS.useAnswerLink.path];
@@ -152,7 +152,7 @@ function mayUseCookie({ method, headers }: IncomingMessage, own: string): boolea
  * Returns the login of a request that has its cookie and no other credential.
  *
  * @param console That of the server. Default: it has none.
- * @throws {RemoteProblem} `unauthenticated` if the cookie does not count.
+ * @throws {RequestRefusal} `unauthenticated` if the cookie does not count.
  */
 export function loginOf(
   request: IncomingMessage,

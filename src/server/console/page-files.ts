@@ -5,8 +5,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import { notFound } from "../http/refusals.ts";
+import { notFound } from "../../http/refusals.ts";
+import { remoteProblem } from "../../remote-protocol/problems.ts";
 
 /** Where the page is served. */
 const PAGE_PATH = "/console/";
@@ -88,10 +88,10 @@ export class PageFiles {
     return url === "/console" || url.startsWith("/console?") || url.startsWith(PAGE_PATH);
   }
 
-  /** @throws {RouteRefusal | RemoteProblem} if there is no such file, or the method is neither GET nor HEAD. */
+  /** @throws {RequestRefusal} if there is no such file, or the method is neither GET nor HEAD. */
   respond({ method, url = "", headers }: IncomingMessage, response: ServerResponse): void {
     if (method !== "GET" && method !== "HEAD")
-      throw new RemoteProblem("method_not_allowed", "the method must be GET or HEAD");
+      throw remoteProblem("method_not_allowed", "the method must be GET or HEAD");
     const [path = ""] = url.split("?", 1);
     if (path === "/console") {
       response.writeHead(308, { ...SECURITY_HEADERS, location: PAGE_PATH, "content-length": 0 }).end();

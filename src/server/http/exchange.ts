@@ -4,15 +4,15 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { Sender } from "../../http/authentication.ts";
 import type { Guards } from "../../http/more-routes.ts";
+import { badRequest, overloaded, revoked } from "../../http/refusals.ts";
 import { bodyLength, decodeBody, readBody } from "../../http/request.ts";
 import { parseJson } from "../../json/parse.ts";
 import { problemIn, type Shape } from "../../json/shape.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { remoteProblem } from "../../remote-protocol/problems.ts";
 import { matchesContentDigest } from "../../remote-protocol/signatures/base.ts";
 import type { AnswerBody, Operation } from "../../shapes/operation.ts";
 import type { Client, Clients } from "../access/client.ts";
-import { badRequest, overloaded, revoked } from "./refusals.ts";
 
 /** What a route gets besides the request. */
 export interface AppBindings {
@@ -103,7 +103,7 @@ export class Exchange {
   /**
    * Reads the body as JSON.
    *
-   * @throws {RemoteProblem | RouteRefusal} as a rejection, if it is too long, or not valid.
+   * @throws {RequestRefusal} as a rejection, if it is too long, or not valid.
    */
   async read<Body>(shape: Shape<Body>): Promise<Body> {
     const parsed = parseJson(await this.readText([JSON_MEDIA_TYPE]));
@@ -117,14 +117,14 @@ export class Exchange {
    * Reads the body as a text.
    *
    * @param mediaTypes Those that it may have.
-   * @throws {RemoteProblem | RouteRefusal} as a rejection, if it is too long, or has another media type.
+   * @throws {RequestRefusal} as a rejection, if it is too long, or has another media type.
    */
   async readText(mediaTypes: readonly string[]): Promise<string> {
     const { "content-type": type = "", "content-encoding": encoding } = this.request.headers;
     const bytes = bodyLength(this.request, this.#bodies.maxBytes);
     const given = type.split(";", 1)[0]?.trim().toLowerCase() ?? "";
     if (!mediaTypes.includes(given) || encoding !== undefined) {
-      throw new RemoteProblem(
+      throw remoteProblem(
         "unsupported_media_type",
         `the content-type header must be ${mediaTypes.join(" or ")}, without a content-encoding`,
       );
@@ -134,7 +134,7 @@ export class Exchange {
     this.#bodyBytes = bytes;
     const digest = this.request.headers["content-digest"];
     if ((this.sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
-      throw new RemoteProblem("altered", "the body does not match the content-digest header");
+      throw remoteProblem("altered", "the body does not match the content-digest header");
     }
     return decodeBody(body);
   }
@@ -181,7 +181,7 @@ const NUMBER = /^[1-9]\d{0,15}$/;
  * Reads `before` and `limit` of a query.
  *
  * @param most The highest `limit`.
- * @throws {RouteRefusal} 400 if one of them is not a number from 1 on, or `limit` is too high.
+ * @throws {RequestRefusal} 400 if one of them is not a number from 1 on, or `limit` is too high.
  */
 export function pageOf(query: Readonly<Record<string, string>>, most: number): Page {
   const limit = numberOf(query, "limit") ?? Math.min(DEFAULT_LIMIT, most);

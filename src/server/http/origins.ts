@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { remoteProblem } from "../../remote-protocol/problems.ts";
 
 const METHODS = "GET, POST, PUT, PATCH, DELETE";
 const REQUEST_HEADERS =
@@ -30,14 +30,14 @@ export class Origins {
   /**
    * Checks the origin of a request, and allows its page to read the response.
    *
-   * @throws {RemoteProblem} `misdirected` unless the request has no origin, or one of these.
+   * @throws {RequestRefusal} `misdirected` unless the request has no origin, or one of these.
    */
   check({ headers }: IncomingMessage, response: ServerResponse): void {
     const { origin, host } = headers;
     if (this.#origins.size > 0) response.setHeader("vary", "origin");
     if (origin === undefined || (this.#allowsOwn && isOwnOrigin(origin, host))) return;
     if (!this.#origins.has(origin)) {
-      throw new RemoteProblem("misdirected", "the server does not accept requests of this origin");
+      throw remoteProblem("misdirected", "the server does not accept requests of this origin");
     }
     response.setHeader("access-control-allow-origin", origin);
     response.setHeader("access-control-expose-headers", "mcp-session-id");

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import { overloaded } from "../../http/refusals.ts";
 import { limitUnread } from "../../http/respond.ts";
 import type { UnreadAnswers } from "../../http/unread-answers.ts";
 import type { UnreadBytes } from "../events/event-stream.ts";
-import { overloaded } from "./refusals.ts";
 
 /**
  * Sends a response of the Fetch API. A streamed body is read only as fast as the client reads it, and cancelled when the
@@ -11,7 +11,7 @@ import { overloaded } from "./refusals.ts";
  *
  * @param ended Aborted when the streamed body ends, although the client may not have read what came before.
  * @param unread Where the bytes of any other body count until the client has read it. Default: they do not count.
- * @throws {RouteRefusal} 429 if there is no room for them.
+ * @throws {RequestRefusal} 429 if there is no room for them.
  */
 export async function sendResponse(
   from: Response,

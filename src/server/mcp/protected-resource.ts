@@ -3,7 +3,7 @@ import {
   type AccessTokenProblem,
   checkAccessTokenOptions,
 } from "../../access-tokens/options.ts";
-import { RouteRefusal } from "../../http/more-routes.ts";
+import { RequestRefusal } from "../../remote-protocol/problems.ts";
 
 /** The path of the MCP server. */
 export const MCP_PATH = "/mcp";
@@ -42,12 +42,13 @@ export class ProtectedResource {
    *
    * @param problem What is wrong with its token. Default: it has none.
    */
-  refusal(message: string, problem?: Exclude<AccessTokenProblem, "unavailable">): RouteRefusal {
+  refusal(message: string, problem?: Exclude<AccessTokenProblem, "unavailable">): RequestRefusal {
     const error = problem === undefined ? "" : `error="${problem}", error_description="${message}", `;
     const challenge = `Bearer ${error}${this.#parameters}`;
+    const parts = { headers: { "www-authenticate": challenge } };
     return problem === "insufficient_scope"
-      ? new Challenge(403, "forbidden", message, challenge)
-      : new Challenge(401, "unauthenticated", message, challenge);
+      ? new RequestRefusal(403, "forbidden", message, parts)
+      : new RequestRefusal(401, "unauthenticated", message, parts);
   }
 
   /** The metadata, which needs no credentials. */
@@ -55,19 +56,5 @@ export class ProtectedResource {
     return new Response(this.#document, {
       headers: { "content-type": "application/json", "access-control-allow-origin": "*" },
     });
-  }
-}
-
-/** Says in `www-authenticate` what a client can do. */
-class Challenge extends RouteRefusal {
-  override readonly headers: Readonly<Record<string, string>>;
-
-  constructor(status: number, code: string, message: string, challenge: string) {
-    super(status, code, message);
-    this.headers = {
-      "content-type": "application/json",
-      "cache-control": "no-store",
-      "www-authenticate": challenge,
-    };
   }
 }

@@ -3,8 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { AccessTokens } from "../../access-tokens/access-tokens.ts";
 import { AccessTokenError, type AccessTokenOptions } from "../../access-tokens/options.ts";
 import type { Sender } from "../../http/authentication.ts";
-import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import { unavailable } from "../http/refusals.ts";
+import { unavailable } from "../../http/refusals.ts";
+import { RequestRefusal } from "../../remote-protocol/problems.ts";
 import { ProtectedResource } from "./protected-resource.ts";
 
 const BEARER = /^Bearer +([^ ]+)$/i;
@@ -28,10 +28,10 @@ export class TokenSenders {
    * Authenticates a sender without one of the server's own credentials.
    *
    * @param problem The refusal of the server's own authentication.
-   * @throws {RouteRefusal | RemoteProblem} as a rejection: the problem itself unless an access token could be the answer to it.
+   * @throws {RequestRefusal} as a rejection: the problem itself unless an access token could be the answer to it.
    */
   async senderOf({ headers }: IncomingMessage, problem: unknown): Promise<Sender> {
-    if (!(problem instanceof RemoteProblem) || problem.code !== "unauthenticated") throw problem;
+    if (!(problem instanceof RequestRefusal) || problem.code !== "unauthenticated") throw problem;
     const [, token] = BEARER.exec(headers.authorization ?? "") ?? [];
     if (token === undefined) throw this.resource.refusal("the request must have an access token");
     try {

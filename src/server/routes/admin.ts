@@ -1,8 +1,3 @@
-import { JournalError } from "../../journal/journal-error.ts";
-import { principalIn } from "../../journal/read/record-members.ts";
-import { CallRepetition, JOURNAL, PolicyTrial, type RepeatedCall } from "../../shapes/journal.ts";
-import { SERVER } from "../../shapes/server.ts";
-import { type App, type Exchange, serve } from "../http/exchange.ts";
 import {
   badRequest,
   revoked as credentialRevoked,
@@ -13,7 +8,12 @@ import {
   notRepeatable,
   overloaded,
   unavailable,
-} from "../http/refusals.ts";
+} from "../../http/refusals.ts";
+import { JournalError } from "../../journal/journal-error.ts";
+import { principalIn } from "../../journal/read/record-members.ts";
+import { CallRepetition, JOURNAL, PolicyTrial, type RepeatedCall } from "../../shapes/journal.ts";
+import { SERVER } from "../../shapes/server.ts";
+import { type App, type Exchange, serve } from "../http/exchange.ts";
 import { latestDiffView, showTexts } from "../journal-views.ts";
 import type { SessionService } from "../service.ts";
 import { historyOf, orUnavailable, seqOf } from "./journal.ts";
@@ -114,7 +114,7 @@ function ownerOf(begin: Parameters<typeof principalIn>[0]): { readonly id: strin
   return id === undefined ? undefined : { id };
 }
 
-/** @throws {RouteRefusal | RemoteProblem} as a rejection, if the comparison took too long or is no longer wanted. */
+/** @throws {RequestRefusal} as a rejection, if the comparison took too long or is no longer wanted. */
 async function inTime<Result>(
   { closed, revoked }: Exchange,
   { ending }: SessionService,

@@ -1,9 +1,9 @@
 import { Hono, type MiddlewareHandler } from "hono";
+import { notFound, storeFailed } from "../../http/refusals.ts";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { RouteAccess } from "../../shapes/operation.ts";
-import { accessTo } from "../access/route-access.ts";
+import { accessTo, admit } from "../access/route-access.ts";
 import type { App, AppBindings } from "../http/exchange.ts";
-import { admit, notFound, storeFailed } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { adminRoutes, journalTrialRoutes } from "./admin.ts";
 import { callRoutes } from "./calls.ts";

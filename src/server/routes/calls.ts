@@ -1,4 +1,5 @@
 import { ReadableStream as WebStream } from "node:stream/web";
+import { badRequest, notFound } from "../../http/refusals.ts";
 import {
   CALL_FILTERS,
   CALLS,
@@ -13,7 +14,6 @@ import type { Console } from "../console/console.ts";
 import type { EventStreamOptions } from "../events/event-stream.ts";
 import { EVENT_STREAM_HEADERS } from "../events/event-stream.ts";
 import { type App, serve } from "../http/exchange.ts";
-import { badRequest, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
 

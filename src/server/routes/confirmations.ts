@@ -1,4 +1,5 @@
 import type { WaitingCall } from "../../engine/call/suspension.ts";
+import { conflict, forbidden, gone, notFound, overloaded, unprocessable } from "../../http/refusals.ts";
 import type { Confirmation, ConfirmationRecord } from "../../sessions/confirmations/confirmation.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { OpenConfirmation, SuspendedProgram } from "../../shapes/confirmations.ts";
@@ -13,7 +14,6 @@ import {
 } from "../confirmation-views.ts";
 import { type App, type Exchange, serve } from "../http/exchange.ts";
 import { isOwnOrigin } from "../http/origins.ts";
-import { conflict, forbidden, gone, notFound, overloaded, unprocessable } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
 
@@ -72,7 +72,7 @@ export function confirmationRoutes(app: App, service: SessionService): void {
   });
 }
 
-/** @throws {RouteRefusal} 404 unless the client may know about the confirmation. */
+/** @throws {RequestRefusal} 404 unless the client may know about the confirmation. */
 async function find(
   service: SessionService,
   { client }: Exchange,

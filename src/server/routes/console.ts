@@ -1,10 +1,10 @@
+import { badRequest, forbidden, notFound, overloaded, unauthenticated } from "../../http/refusals.ts";
 import { ConsoleLogin, ForgottenPush, NewPush, SERVER } from "../../shapes/server.ts";
-import { LOGIN_ACCESS } from "../access/route-access.ts";
+import { admit, LOGIN_ACCESS } from "../access/route-access.ts";
 import type { Console } from "../console/console.ts";
 import { LOGIN_MS, setCookie } from "../console/logins.ts";
 import { type App, serve } from "../http/exchange.ts";
 import { isOwnOrigin } from "../http/origins.ts";
-import { admit, badRequest, forbidden, notFound, overloaded, unauthenticated } from "../http/refusals.ts";
 import { isPushSubscription } from "../notifying/notify.ts";
 import type { PushDevices } from "../notifying/web-push.ts";
 import type { SessionService } from "../service.ts";
@@ -71,13 +71,13 @@ function cookieResponse(cookie: string): Response {
   return new Response(null, { status: 204, headers: { "set-cookie": cookie } });
 }
 
-/** @throws {RouteRefusal} 404 if the server has no console. */
+/** @throws {RequestRefusal} 404 if the server has no console. */
 export function consoleOf({ console }: SessionService): Console {
   if (console === undefined) throw notFound();
   return console;
 }
 
-/** @throws {RouteRefusal} 404 if the server remembers no browsers. */
+/** @throws {RequestRefusal} 404 if the server remembers no browsers. */
 function devicesOf(service: SessionService): PushDevices {
   if (service.pushDevices === undefined) throw notFound();
   return service.pushDevices;

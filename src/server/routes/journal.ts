@@ -1,5 +1,13 @@
 import { FairBudget } from "../../base/fair-budget.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
+import {
+  badRequest,
+  revoked as credentialRevoked,
+  draining,
+  notFound,
+  overloaded,
+  unavailable,
+} from "../../http/refusals.ts";
 import type { JournalHistory } from "../../journal/history/journal-history.ts";
 import type { HistoryQuery } from "../../journal/history/list-calls.ts";
 import { JournalError } from "../../journal/journal-error.ts";
@@ -12,14 +20,6 @@ import type { OverviewNumbers, RecordedCall, RecordedOverview } from "../../shap
 import { JOURNAL, MAX_LISTED_RECORDS } from "../../shapes/journal.ts";
 import type { Client } from "../access/client.ts";
 import { type App, type Exchange, pageOf, serve } from "../http/exchange.ts";
-import {
-  badRequest,
-  revoked as credentialRevoked,
-  draining,
-  notFound,
-  overloaded,
-  unavailable,
-} from "../http/refusals.ts";
 import { callDetail, callView, reportView, shownName } from "../journal-views.ts";
 import type { Inspected, SessionService } from "../service.ts";
 import { mcpServersOf } from "../session-metrics.ts";
@@ -117,7 +117,7 @@ async function detail(
   return callDetail(call, redaction, value);
 }
 
-/** @throws {RouteRefusal} 400. */
+/** @throws {RequestRefusal} 400. */
 function filtersIn(query: Readonly<Record<string, string>>): Partial<HistoryQuery> {
   const given = FILTERS.filter((name) => query[name] !== undefined);
   const long = given.find((name) => (query[name] ?? "").length > MAX_FILTER_CHARS);
@@ -133,7 +133,7 @@ function filtersIn(query: Readonly<Record<string, string>>): Partial<HistoryQuer
   };
 }
 
-/** @throws {RouteRefusal} 400. */
+/** @throws {RequestRefusal} 400. */
 function oneOf<Word extends string>(
   query: Readonly<Record<string, string>>,
   name: string,
@@ -145,7 +145,7 @@ function oneOf<Word extends string>(
   return word;
 }
 
-/** @throws {RouteRefusal} 400. */
+/** @throws {RequestRefusal} 400. */
 function timeIn(query: Readonly<Record<string, string>>, name: "since" | "until"): number | undefined {
   const text = query[name];
   if (text === undefined) return undefined;
@@ -175,7 +175,7 @@ export class Reads {
    * Reads for a request.
    *
    * @param read Must end when the signal is aborted: the connection was closed, or the credential revoked.
-   * @throws {RouteRefusal} 429 as a rejection, if too many requests read.
+   * @throws {RequestRefusal} 429 as a rejection, if too many requests read.
    */
   async run<Result>(
     { client: { name }, closed, revoked }: Pick<Exchange, "closed" | "revoked"> & { readonly client: Client },
@@ -192,7 +192,7 @@ export class Reads {
   }
 }
 
-/** @throws {RouteRefusal} 404 if the server has no journal. */
+/** @throws {RequestRefusal} 404 if the server has no journal. */
 export function historyOf({ history }: Inspected): JournalHistory {
   if (history === undefined) throw notFound();
   return history;
@@ -203,13 +203,13 @@ export function visibleTo(client: Client): (principal: string | undefined) => bo
   return (id) => client.inspects({ principal: id === undefined ? undefined : { id } });
 }
 
-/** @throws {RouteRefusal} 404. */
+/** @throws {RequestRefusal} 404. */
 export function seqOf(text: string): number {
   if (!SEQ.test(text) || !Number.isSafeInteger(Number(text))) throw notFound();
   return Number(text);
 }
 
-/** @throws {RouteRefusal} 503 if the journal cannot be read. The cause, which can have paths, is for operators. */
+/** @throws {RequestRefusal} 503 if the journal cannot be read. The cause, which can have paths, is for operators. */
 export async function orUnavailable<Result>(reading: Promise<Result>): Promise<Result> {
   try {
     return await reading;

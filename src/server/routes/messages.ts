@@ -1,10 +1,11 @@
 import { readTraceHeaders, type TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolCall } from "../../engine/call.ts";
-import type { RouteRefusal } from "../../http/more-routes.ts";
+import { badRequest, conflict, forgotten, overloaded } from "../../http/refusals.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { ProtocolError } from "../../protocols/parsing/shape.ts";
 import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import type { RequestRefusal } from "../../remote-protocol/problems.ts";
 import {
   ForgottenTurnError,
   MessageConflictError,
@@ -17,7 +18,6 @@ import type { AcceptedMessage, Turn } from "../../sessions/turns/turn.ts";
 import { NewMessage, TURNS } from "../../shapes/turns.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FinalEvent } from "../events/event-stream.ts";
 import { type App, type Exchange, serve } from "../http/exchange.ts";
-import { badRequest, conflict, forgotten, overloaded } from "../http/refusals.ts";
 import type { AdmittedMessage } from "../message-bounds.ts";
 import { placeOf, type SessionService } from "../service.ts";
 
@@ -72,11 +72,11 @@ async function isClosed({ sessions }: SessionService, { id }: Session, error: un
   return (await sessions.find(id).catch(() => "unknown")) === undefined;
 }
 
-function sessionClosed(): RouteRefusal {
+function sessionClosed(): RequestRefusal {
   return conflict("closed", "the session is closed");
 }
 
-/** @throws {RouteRefusal} 400 if the calls cannot be read, or two of them have the same id. */
+/** @throws {RequestRefusal} 400 if the calls cannot be read, or two of them have the same id. */
 function callsOf({ calls, format, message }: NewMessage, session: Session): readonly ToolCall[] {
   if ((calls === undefined) === (message === undefined)) {
     throw badRequest("the body must have either calls, or a message with its format");
@@ -103,7 +103,7 @@ function readMessage(message: unknown, format: Format | undefined, session: Sess
 type MessageIds = ReturnType<typeof messageIds>;
 
 /**
- * @throws {RouteRefusal} 409 if the turn has another message with this id, or the session is being closed, and 410 if the
+ * @throws {RequestRefusal} 409 if the turn has another message with this id, or the session is being closed, and 410 if the
  *   turn was forgotten.
  */
 async function accept(
@@ -125,7 +125,7 @@ async function accept(
   }
 }
 
-/** Takes in the bytes of a message. @throws {RouteRefusal} 409 or 429 if that is not possible. */
+/** Takes in the bytes of a message. @throws {RequestRefusal} 409 or 429 if that is not possible. */
 function admitMessage(
   service: SessionService,
   session: Session,

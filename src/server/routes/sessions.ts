@@ -1,3 +1,4 @@
+import { badRequest, forbidden, overloaded } from "../../http/refusals.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import { FORMATS, type Format } from "../../protocols/formats.ts";
 import { parentName } from "../../sessions/calls/core.ts";
@@ -20,7 +21,6 @@ import type { Client } from "../access/client.ts";
 import { EVENT_STREAM_HEADERS, eventStream, lastEventNumber } from "../events/event-stream.ts";
 import { publicConfirmationEvent } from "../events/public-event.ts";
 import { type App, type Page, pageOf, serve } from "../http/exchange.ts";
-import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 
 /** Lists the open sessions, the latest first. */
@@ -136,7 +136,7 @@ export function sessionRoutes(app: App, service: SessionService): void {
   });
 }
 
-/** @throws {RouteRefusal} 403 if a caller may not open such a session, and 400 if there is no such mode. */
+/** @throws {RequestRefusal} 403 if a caller may not open such a session, and 400 if there is no such mode. */
 async function checkBounds(
   { mode, workspace }: { readonly mode: SessionMode; readonly workspace: string | undefined },
   { bounds, sessions }: SessionService,
@@ -155,7 +155,7 @@ async function checkBounds(
   }
 }
 
-/** @throws {RouteRefusal} 400 if there is no such mode. */
+/** @throws {RequestRefusal} 400 if there is no such mode. */
 function resolve(modes: Modes, asked: SessionMode, least: SessionMode): readonly [ModeState, ModeState] {
   try {
     return [modes.resolve(asked), modes.resolve(least)];
@@ -164,7 +164,7 @@ function resolve(modes: Modes, asked: SessionMode, least: SessionMode): readonly
   }
 }
 
-/** @throws {RouteRefusal} 400 if there is no such format. */
+/** @throws {RequestRefusal} 400 if there is no such format. */
 export function formatOf(given: string | undefined): Format | undefined {
   if (given === undefined) return undefined;
   const format = FORMATS.find((known) => known === given);

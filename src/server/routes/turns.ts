@@ -1,3 +1,4 @@
+import { forgotten, notFound } from "../../http/refusals.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
@@ -6,7 +7,6 @@ import type { Session } from "../../sessions/session.ts";
 import type { Turn } from "../../sessions/turns/turn.ts";
 import { TURNS, type TurnResults } from "../../shapes/turns.ts";
 import { type App, type Exchange, serve } from "../http/exchange.ts";
-import { forgotten, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { formatOf } from "./sessions.ts";
 
@@ -56,7 +56,7 @@ export function turnRoutes(app: App, service: SessionService): void {
 /**
  * Returns a turn, which is `undefined` if it was forgotten.
  *
- * @throws {RouteRefusal} 404 unless the client may know about the turn.
+ * @throws {RequestRefusal} 404 unless the client may know about the turn.
  */
 async function find(
   service: SessionService,
@@ -69,7 +69,7 @@ async function find(
   return { session, turn };
 }
 
-/** @throws {RouteRefusal} 410 if the turn was forgotten. */
+/** @throws {RequestRefusal} 410 if the turn was forgotten. */
 function remembered(turn: Turn | undefined): Turn {
   if (turn === undefined) throw forgotten();
   return turn;

@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@model
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import type { RefusedRequest } from "../../../src/http/refused-request.ts";
+import type { RefusedRequest } from "../../../src/http/refusals.ts";
 import { deny, HostPolicy } from "../../../src/policy/policy.ts";
 import type { ServerOptions } from "../../../src/server/options.ts";
 import type { Server } from "../../../src/server/server.ts";

@@ -2,7 +2,7 @@ import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
 import fc from "fast-check";
 import { createVerifier, httpbis } from "http-message-signatures";
 import { describe, expect, test } from "vitest";
-import { RemoteProblem } from "../../../src/remote-protocol/problems.ts";
+import { RequestRefusal } from "../../../src/remote-protocol/problems.ts";
 import {
   COVERED_WITH_BODY,
   matchesContentDigest,
@@ -38,7 +38,7 @@ async function verdict(message: SignedMessage, verifier = newVerifier(), now = N
   try {
     return await verifier.verify(message, message.method === "POST" ? COVERED_WITH_BODY : [], () => now);
   } catch (thrown) {
-    if (thrown instanceof RemoteProblem) return thrown.code;
+    if (thrown instanceof RequestRefusal) return thrown.code;
     throw thrown;
   }
 }

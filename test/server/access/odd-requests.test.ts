@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import type { RefusedRequest } from "../../../src/http/refused-request.ts";
+import type { RefusedRequest } from "../../../src/http/refusals.ts";
 import { Client } from "../../../src/server/access/client.ts";
 import { mayUse, ROUTE_ACCESS } from "../../../src/server/access/route-access.ts";
 import type { Server } from "../../../src/server/server.ts";

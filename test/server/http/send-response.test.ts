@@ -3,8 +3,8 @@ import { type ClientRequest, createServer, request, type ServerResponse } from "
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { FairBudget } from "../../../src/base/fair-budget.ts";
-import type { RouteRefusal } from "../../../src/http/more-routes.ts";
 import { UnreadAnswers } from "../../../src/http/unread-answers.ts";
+import type { RequestRefusal } from "../../../src/remote-protocol/problems.ts";
 import { sendPushed, sendResponse } from "../../../src/server/http/send-response.ts";
 
 /** More than the kernel takes of a response that is not read. */
@@ -68,7 +68,7 @@ test("a response counts until it is read or its connection is closed, and is ref
       await sendResponse(new Response(BODY), response, new AbortController().signal, unread);
       outcomes.push(undefined);
     } catch (refusal) {
-      outcomes.push((refusal as RouteRefusal).kind.status);
+      outcomes.push((refusal as RequestRefusal).status);
       response.end();
     }
     response.on("close", () => server.emit("sent"));

@@ -4,7 +4,7 @@ import { EventStream } from "../../../engine/call/events.ts";
 import type { ToolCall } from "../../../engine/call.ts";
 import type { GuardOptions } from "../../../guard/guard-server.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../../http/listen-address.ts";
-import type { RefusedRequest } from "../../../http/refused-request.ts";
+import type { RefusedRequest } from "../../../http/refusals.ts";
 import type { RefusedHandshake } from "../../../http/tls/tls-connections.ts";
 import { JournalHistory } from "../../../journal/history/journal-history.ts";
 import { handshakeEntry, LoggedWarnings, logCalls, mcpEntry, refusalEntry } from "../../../log/call-log.ts";

@@ -13,7 +13,7 @@ import {
 import { FrameReader, type FrameSink } from "../../../../remote-protocol/frames/frame-reader.ts";
 import { type FrameSealer, Outbox } from "../../../../remote-protocol/frames/outbox.ts";
 import type { ProcessStamp } from "../../../../remote-protocol/http.ts";
-import { RemoteProblem } from "../../../../remote-protocol/problems.ts";
+import { remoteProblem } from "../../../../remote-protocol/problems.ts";
 import { type FramedCall, FrameExchange } from "./frame-exchange.ts";
 
 /** A framed connection to open. */
@@ -35,9 +35,10 @@ const PING_BYTES = 8;
 /** The share of the executor's time for idle connections after which this end closes it. */
 const IDLE_SHARE = 0.75;
 
-const NOT_TAKEN: string = JSON.stringify(
-  new RemoteProblem("draining", "the executor accepts no further calls on this connection"),
-);
+const NOT_TAKEN: string = remoteProblem(
+  "draining",
+  "the executor accepts no further calls on this connection",
+).text;
 
 /** A framed connection to an executor, which is not trusted. */
 export class FrameConnection implements FrameSink {
