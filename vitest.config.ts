@@ -136,7 +136,7 @@ const config: ViteUserConfig = {
         test: {
           name: "shared",
           include: ALL,
-          exclude: [...ALONE, ...REST],
+          exclude: [...ALONE, ...REST, "**/node_modules/**"],
           isolate: false,
           provide: { tier: "fast" },
           ...LIMITS,

@@ -8,51 +8,52 @@ import { checkOptions, type JournalOptions, type JournalPeers } from "../../jour
 import { journalFiles } from "../../journal/storage/file-names.ts";
 import { type TypeOf, typed } from "../../json/shape.ts";
 import { absolutePathBeside, guardCommand } from "./guard-code.ts";
+import { defaultFile } from "./load-sessions.ts";
 import { RECEIVER, readTextBeside } from "./token.ts";
 
-const JOURNAL = mapOf(
-  {
-    directory: described(PATH, "The directory of the journal, which is created if it does not exist."),
-    sync: described(
-      typed<"group" | "none">({ enum: ["group", "none"], message: "must be group or none" }),
-      "Whether a call waits until its record is on the disk, or only until the operating system has it. Default: `group`.",
+const JOURNAL = mapOf({
+  directory: described(
+    PATH,
+    "The directory of the journal, which is created if it does not exist. Default: `journal` beside the config, or in the `StateDirectory` of a systemd unit.",
+  ),
+  sync: described(
+    typed<"group" | "none">({ enum: ["group", "none"], message: "must be group or none" }),
+    "Whether a call waits until its record is on the disk, or only until the operating system has it. Default: `group`.",
+  ),
+  maxBytes: described(
+    SIZE,
+    "The size from which on the journal is continued in a new file, at least `1KiB`. Default: `256MiB`.",
+  ),
+  key: described(
+    PATH,
+    "The signing key of `sandgate journal keygen`, which signs checkpoints. Default: there are no checkpoints.",
+  ),
+  anchors: described(
+    typed<readonly Anchor[]>({ type: "array", items: RECEIVER }),
+    "Where checkpoints are copied. Requires `key`. Default: nowhere.",
+  ),
+  peers: described(
+    mapOf(
+      {
+        directory: described(PATH, "An existing directory that all machines share."),
+        keys: described(
+          typed<readonly string[]>({ type: "array", items: PATH, minItems: 1 }),
+          "The verifier keys of the other journals; its own is ignored.",
+        ),
+      },
+      ["directory", "keys"],
     ),
-    maxBytes: described(
-      SIZE,
-      "The size from which on the journal is continued in a new file, at least `1KiB`. Default: `256MiB`.",
-    ),
-    key: described(
-      PATH,
-      "The signing key of `sandgate journal keygen`, which signs checkpoints. Default: there are no checkpoints.",
-    ),
-    anchors: described(
-      typed<readonly Anchor[]>({ type: "array", items: RECEIVER }),
-      "Where checkpoints are copied. Requires `key`. Default: nowhere.",
-    ),
-    peers: described(
-      mapOf(
-        {
-          directory: described(PATH, "An existing directory that all machines share."),
-          keys: described(
-            typed<readonly string[]>({ type: "array", items: PATH, minItems: 1 }),
-            "The verifier keys of the other journals; its own is ignored.",
-          ),
-        },
-        ["directory", "keys"],
-      ),
-      "The journals of other machines, whose newest checkpoints its own ones name. Requires `key`. Default: none.",
-    ),
-    arguments: described(
-      typed<"redacted" | "sealed">({ enum: ["redacted", "sealed"], message: "must be redacted or sealed" }),
-      "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted. Default: `redacted`.",
-    ),
-    sources: described(
-      FLAG,
-      "Whether the records of sessions' calls say where each argument came from, which `sandgate policy learn` needs. Default: `false`.",
-    ),
-  },
-  ["directory"],
-);
+    "The journals of other machines, whose newest checkpoints its own ones name. Requires `key`. Default: none.",
+  ),
+  arguments: described(
+    typed<"redacted" | "sealed">({ enum: ["redacted", "sealed"], message: "must be redacted or sealed" }),
+    "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted. Default: `redacted`.",
+  ),
+  sources: described(
+    FLAG,
+    "Whether the records of sessions' calls say where each argument came from, which `sandgate policy learn` needs. Default: `false`.",
+  ),
+});
 
 /** The shape of `journal`. */
 export const JOURNAL_SHAPE: CompiledShape = compileShape(JOURNAL);
@@ -73,7 +74,7 @@ export async function loadJournalOptions(
   if (source.at(["journal"]) === undefined) return undefined;
   const entry = source.read<JournalConfig>(JOURNAL_SHAPE, problems, ["journal"]);
   if (entry === undefined) return undefined;
-  const { directory, maxBytes, key: keyFile, peers: given, ...others } = entry.value;
+  const { directory = defaultFile("journal"), maxBytes, key: keyFile, peers: given, ...others } = entry.value;
   const key = keyFile === undefined ? undefined : await readTextBeside(keyFile, entry, ["key"], problems);
   const bytes = maxBytes === undefined ? undefined : parseSize(maxBytes);
   if (maxBytes !== undefined && bytes === undefined) {

@@ -208,7 +208,7 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
 }
 
 /** Returns the path of a file of a server: in the first state directory that systemd gives it, or beside the config. */
-function defaultFile(name: string): string {
+export function defaultFile(name: string): string {
   const [directory = ""] = (process.env["STATE_DIRECTORY"] ?? "").split(":");
   return isAbsolute(directory) ? join(directory, name) : name;
 }

@@ -251,7 +251,9 @@ export const GUARD_COMMANDS: readonly Command[] = [
 export const storeBackup: Command = defineCommand({
   name: "store backup",
   summary: "copies a store of sessions or programs, also while a server has it open",
-  details: ["The copy is the store as it was at one moment, and only you can read it. See docs/operate.md."],
+  details: [
+    "The copy is the store as it was at one moment, and only you can read it. See docs/operate/backup.md.",
+  ],
   arguments: {
     FILE: { help: "the store, such as sandgate-sessions.db" },
     TARGET: { help: "the file of the copy, which must not exist" },

@@ -216,6 +216,10 @@ export class LocalConfirmations implements ConfirmationBroker {
    * @param accepts Which confirmations. Default: all.
    */
   open(accepts: (confirmation: Confirmation) => boolean = () => true): readonly Confirmation[] {
+    // If the clock was set forward, their timers are still to fire, and nobody can answer them.
+    for (const entry of this.#open.values()) {
+      if (this.#isExpired(entry.confirmation)) void this.#end(entry, "timeout");
+    }
     return Array.from(this.#open.values(), ({ confirmation }) => confirmation).filter(
       (confirmation) => accepts(confirmation) && !this.#isExpired(confirmation),
     );

@@ -8,16 +8,19 @@ import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-st
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
 import { type ListedConfirmation, TestClient } from "../../server/harness.ts";
 
-const DOCUMENT = readFileSync("docs/operate.md", "utf8");
+const FOLDER = "docs/operate";
 
-/** The lines of the commands of a section, and its blocks in another language. */
-function blocksOf(heading: string, language = "sh"): readonly string[] {
-  const [, section = ""] = DOCUMENT.split(`\n## ${heading}\n`);
-  const blocks = section
-    .split("\n## ", 1)
-    .join()
-    .matchAll(/^ *```(\w+)\n(.*?)^ *```$/gms);
-  return Array.from(blocks).flatMap(([, name, body = ""]) =>
+/** The text of a page, or of one of its sections. */
+function textOf(page: string, heading?: string): string {
+  const text = readFileSync(join(FOLDER, page), "utf8");
+  if (heading === undefined) return text;
+  const [, section] = text.split(`\n## ${heading}\n`);
+  return section?.split("\n## ", 1).join() ?? "";
+}
+
+/** The lines of the blocks in a language. Default: of the commands. */
+function blocksOf(text: string, language = "sh"): readonly string[] {
+  return Array.from(text.matchAll(/^ *```([^\n]+)\n(.*?)^ *```$/gms)).flatMap(([, name, body = ""]) =>
     name === language ? body.trimEnd().split("\n") : [],
   );
 }
@@ -35,7 +38,15 @@ tools:
     inputSchema: { type: object }
     sideEffects: write
     quickjs: { source: "export default () => 'written'" }
-policy: { rules: [{ name: notes, tools: [write_note], effect: allow, sandboxes: [quickjs] }] }
+  - name: count
+    description: Counts to one
+    inputSchema: { type: object }
+    sideEffects: none
+    quickjs: { source: "export default () => 1" }
+policy:
+  rules:
+    - { name: notes, tools: [write_note], effect: allow, sandboxes: [quickjs] }
+    - { name: counts, tools: [count], effect: allow, sandboxes: [quickjs] }
 confirmations: { mode: cautious }
 server:
   listen: 127.0.0.1:0
@@ -113,7 +124,8 @@ class Machine {
 
   async #start(): Promise<void> {
     const config = join(this.folder, "etc/sandgate/sandgate.yaml");
-    const server = spawn(process.execPath, ["src/cli/main.ts", "serve", "--config", config], {
+    const program = ["--import", join(this.folder, "clock.mjs"), "src/cli/main.ts"];
+    const server = spawn(process.execPath, [...program, "serve", "--config", config], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     onTestFinished(() => void server.kill("SIGKILL"));
@@ -134,8 +146,17 @@ class Machine {
   }
 }
 
+/** Makes the clock of a server wrong by what a file says, in milliseconds. */
+const CLOCK = `
+import { readFileSync } from "node:fs";
+const { now } = Date;
+Date.now = () => now() + Number(readFileSync(new URL("clock", import.meta.url), "utf8"));
+`;
+
 async function startMachine(): Promise<Machine> {
   const folder = await createFolder({
+    "clock.mjs": CLOCK,
+    clock: "0",
     "etc/sandgate/agent.token": TOKENS.agent,
     "etc/sandgate/ann.token": TOKENS.ann,
     "etc/sandgate/admin.token": TOKENS.admin,
@@ -144,11 +165,12 @@ async function startMachine(): Promise<Machine> {
     "archive/.empty": "",
   });
   const machine = new Machine(folder);
-  const state = machine.here(blocksOf("What lies where", "yaml").join("\n"));
+  const state = machine.here(blocksOf(textOf("state.md"), "yaml").join("\n"));
   // So small that there are several files.
   const config = CONFIG + state.replace("key:", "maxBytes: 1KiB, key:");
   writeFileSync(join(folder, "etc/sandgate/sandgate.yaml"), config);
-  await machine.run(["sandgate journal keygen --name example.com/journal --out /etc/sandgate/journal.key"]);
+  const [keygen = ""] = blocksOf(textOf("state.md"));
+  await machine.run([keygen]);
   await machine.control("start");
   return machine;
 }
@@ -177,45 +199,49 @@ const sessionsOf = async (machine: Machine): Promise<readonly string[]> => {
   return sessions.map(({ id }) => id);
 };
 
-test("docs/operate.md: what is backed up is restored, and the journal says what happened since", async () => {
+test("docs/operate: what is backed up is restored, and the journal says what happened since", async () => {
   const machine = await startMachine();
   const before = await makeCall(machine, "first");
-  await machine.run(blocksOf("Backup"));
+  await machine.run(blocksOf(textOf("backup.md", "Backup")));
   const copy = new SqliteSessionStore(join(machine.folder, "backup/sandgate-sessions.db"));
   expect((await copy.sessions()).map(({ id }) => id)).toEqual([before]);
   copy.close();
   const after = await makeCall(machine, "second");
   expect((await sessionsOf(machine)).toSorted()).toEqual([before, after].toSorted());
-  await machine.run(blocksOf("Restore"));
+  await machine.run(blocksOf(textOf("backup.md", "Restore")));
   expect(await sessionsOf(machine)).toEqual([before]);
   const shown = await machine.run([`sandgate journal show --directory /var/lib/sandgate/journal second`]);
   expect(shown).toContain(after);
 });
 
-test("docs/operate.md: old records are archived, also in a hurry, and a copy is made before an upgrade", async () => {
+test("docs/operate: old records are archived, also in a hurry, and a copy is made before an upgrade", async () => {
   const machine = await startMachine();
   for (const id of ["first", "second", "third"]) await makeCall(machine, id);
-  await machine.run(blocksOf("Retention"));
+  await machine.run(blocksOf(textOf("backup.md", "Retention")));
   expect(readdirSync(join(machine.folder, "archive/2026")).length).toBeGreaterThan(0);
   for (const id of ["fourth", "fifth", "sixth"]) await makeCall(machine, id);
-  await machine.run(blocksOf("The disk is full"));
+  await machine.run(blocksOf(textOf("trouble.md", "The disk is full")));
   expect(readdirSync(join(machine.folder, "archive/now")).length).toBeGreaterThan(0);
-  await machine.run(blocksOf("Upgrade"));
+  await machine.run(blocksOf(textOf("backup.md", "Upgrade")));
   expect(existsSync(join(machine.folder, "backup/before-upgrade.db"))).toBe(true);
   expect(await sessionsOf(machine)).toHaveLength(6);
 });
 
-test("docs/operate.md: after an incident, nothing runs until it is understood and taken back", async () => {
+test("docs/operate: after an incident, nothing runs until it is understood and taken back", async () => {
   const machine = await startMachine();
   const session = await makeCall(machine, "first");
   Object.assign(machine.variables, { SESSION: session, CALL: "first" });
-  const lines = blocksOf("An agent did something");
+  const page = textOf("incident.md");
+  const lines = blocksOf(page);
+  const stricter = blocksOf(page, "yaml file=/etc/sandgate/stricter.yaml").join("\n");
+  writeFileSync(join(machine.folder, "etc/sandgate/stricter.yaml"), stricter);
   const resume = lines.findIndex((line) => line.includes("/v1/resume")) - 1;
   const ready = async (): Promise<number> => (await fetch(`http://${machine.address}/readyz`)).status;
   const printed = await machine.run(lines.slice(0, resume));
   expect(printed).toContain("notes");
   expect(printed).toContain("ann");
   expect(printed).toContain('"write_note"');
+  expect(printed).toContain("allow → ask: 1 calls");
   expect(await ready()).toBe(503);
   const approvals = `/v1/sessions/${session}/approvals`;
   expect(await client(machine, TOKENS.ann).json("GET", approvals)).toMatchObject({ approvals: [] });
@@ -226,11 +252,45 @@ test("docs/operate.md: after an incident, nothing runs until it is understood an
   expect(await client(machine, token).open()).toBeTruthy();
 });
 
-test("docs/operate.md: the stores of a config that names none are in the state directory of the unit", async () => {
+test("docs/operate: the calls of a message are measured with the tools of the config", async () => {
+  const machine = await startMachine();
+  const message = [{ id: "measured", name: "count", arguments: {} }];
+  writeFileSync(join(machine.folder, "etc/sandgate/message.json"), JSON.stringify(message));
+  expect(await machine.run(blocksOf(textOf("state.md", "Sizing")))).toContain("p99");
+});
+
+test("docs/operate: if the clock is set, nothing waits for longer, and the journal stays in order", async () => {
+  const machine = await startMachine();
+  const setClock = (ms: number): void => writeFileSync(join(machine.folder, "clock"), String(ms));
+  const session = await makeCall(machine, "first");
+  const [agent, ann] = [client(machine, TOKENS.agent), client(machine, TOKENS.ann)];
+  const call = async (id: string): Promise<string> =>
+    (await agent.dispatch(session, [{ id, name: "write_note", arguments: {} }])).turnId;
+  // Two hours ahead, the approval for an hour has ended, and stays so when the clock is set back.
+  setClock(2 * 3_600_000);
+  const asked = await call("asked");
+  expect(await ann.confirmations()).toMatchObject([{ callId: "asked" }]);
+  setClock(0);
+  expect(await ann.confirmations()).toMatchObject([{ callId: "asked" }]);
+  // Once its time is over, the question ends as soon as anybody looks.
+  setClock(4 * 3_600_000);
+  expect(await ann.json("GET", "/v1/confirmations")).toEqual({ confirmations: [] });
+  expect(await agent.executions(session, asked)).toMatchObject([{ success: false }]);
+  setClock(-24 * 3_600_000);
+  const again = await call("again");
+  const [question] = (await ann.confirmations()) as readonly [ListedConfirmation];
+  expect((await ann.answer(question, { decision: "allow" })).status).toBe(200);
+  expect(await agent.executions(session, again)).toMatchObject([{ success: true }]);
+  await machine.run([
+    "sandgate journal verify /var/lib/sandgate/journal --key /etc/sandgate/journal.key.pub",
+  ]);
+});
+
+test("docs/operate: the stores of a config that names none are in the state directory of the unit", async () => {
   const [, name = ""] = /^StateDirectory=(\w+)$/m.exec(readFileSync("deploy/sandgate.service", "utf8")) ?? [];
-  expect(DOCUMENT).toContain(`\`StateDirectory\` is \`/var/lib/${name}\``);
+  expect(textOf("state.md")).toContain(`\`StateDirectory\` is \`/var/lib/${name}\``);
   const folder = await createFolder({
-    "etc/sandgate.yaml": `${CONFIG}\nsessions: { programs: { keys: keys } }\n`,
+    "etc/sandgate.yaml": `${CONFIG}\nsessions: { programs: { keys: keys } }\njournal: {}\n`,
     "etc/keys": `k1 ${"a1".repeat(32)}\n`,
     ...Object.fromEntries(Object.entries(TOKENS).map(([id, token]) => [`etc/${id}.token`, token])),
     [`${name}/.empty`]: "",
@@ -252,5 +312,6 @@ test("docs/operate.md: the stores of a config that names none are in the state d
       .filter((file) => file.endsWith(".db"))
       .toSorted(),
   ).toEqual(stores);
-  expect(readdirSync(join(folder, "etc")).filter((file) => file.includes(".db"))).toEqual([]);
+  expect(existsSync(join(folder, name, "journal/journal-0000000000000001.jsonl"))).toBe(true);
+  expect(readdirSync(join(folder, "etc")).filter((file) => /\.db|^journal/.test(file))).toEqual([]);
 });
