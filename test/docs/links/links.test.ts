@@ -21,6 +21,9 @@ const [{ files: inPackage }] = JSON.parse(
 ) as [{ files: { path: string }[] }];
 const packed = inPackage.map(({ path }) => path).filter((path) => !path.startsWith("dist/"));
 
+/** Images that the package leaves out: the registry's page shows them from the repository. */
+const ONLY_IN_REPOSITORY = ["docs/recording.svg"];
+
 /** What is wrong with the links of a document, if only these files exist. */
 function brokenLinks(document: string, files: readonly string[]): readonly string[] {
   const text = readFileSync(document, "utf8");
@@ -59,6 +62,6 @@ describe("The links of the package's documents", () => {
   });
 
   test.each(documents(packed))("lead to files of the package in %s", (document) => {
-    expect(brokenLinks(document, packed)).toEqual([]);
+    expect(brokenLinks(document, [...packed, ...ONLY_IN_REPOSITORY])).toEqual([]);
   });
 });

@@ -21,6 +21,19 @@ describe("README", () => {
     expect(await printedBy(program)).toEqual(saidOutput(program));
   });
 
+  test("has a recording of a minute that is small, and not in the package", () => {
+    const image = readFileSync("docs/recording.svg", "utf8");
+    expect(text).toContain("(docs/recording.svg)");
+    expect(image.length).toBeLessThanOrEqual(300 * 1_024);
+    for (const shown of ["$\u00a0sandgate\u00a0dispatch", "ok:", "$\u00a0sandgate\u00a0why\u00a0call_1", "receipt:"])
+      expect(image).toContain(shown);
+    expect(image).not.toMatch(/<script|href=/);
+    const lines = readFileSync("docs/recording.cast", "utf8").trimEnd().split("\n");
+    const [, ...events] = lines.map((line) => JSON.parse(line));
+    expect(events.at(-1)?.[0]).toBeLessThanOrEqual(65);
+    expect(JSON.parse(readFileSync("package.json", "utf8")).files).toContain("!docs/recording.*");
+  });
+
   test("has one command that runs the quickstart and one that runs the tests, as CI does", () => {
     const parts = commands
       .trim()
