@@ -24,6 +24,9 @@ const RECIPES: Record<string, readonly string[]> = {
 /** The recipes in which a person is asked need the same packages as those without. */
 for (const name of ["ai-sdk", "openai-agents", "langgraph", "mastra"] as const)
   RECIPES[`${name}-asked`] = RECIPES[name] ?? [];
+/** The tools that a program had before, wrapped. */
+RECIPES["ai-sdk-wrapped"] = [...(RECIPES["ai-sdk"] ?? []), "zod@4.6.7"];
+RECIPES["langchain-wrapped"] = ["@langchain/core@1.4.0", "@langchain/openai@1.5.8", "zod@4.6.7"];
 const TIMEOUT_MS = 60_000;
 
 const { positionals } = parseArgs({ allowPositionals: true });

@@ -66,10 +66,15 @@ const STEPS: readonly Step[] = [
 type Event = readonly [seconds: number, text: string];
 
 /** Runs the steps, and returns what a terminal shows. */
-async function record(folder: string): Promise<{ readonly events: readonly Event[]; readonly seconds: number }> {
+async function record(
+  folder: string,
+): Promise<{ readonly events: readonly Event[]; readonly seconds: number }> {
   const events: Event[] = [];
   let now = 0;
-  const show = (text: string, after: number): void => void events.push([(now += after), text]);
+  const show = (text: string, after: number): void => {
+    now += after;
+    events.push([now, text]);
+  };
   const type = (text: string): void => {
     for (const character of text) show(character, TYPING_S);
     show("\r\n", 4 * TYPING_S);
@@ -139,7 +144,9 @@ function linesOf(events: readonly Event[]): readonly Line[] {
     column = 0;
   };
   for (const [at, text] of events) {
-    for (const [, sequence, end, plain = ""] of text.matchAll(/\u001b\[([\d;]*)m|(\r?\n)|([^\u001b\r\n]+|[\u001b\r])/g)) {
+    for (const [, sequence, end, plain = ""] of text.matchAll(
+      /\u001b\[([\d;]*)m|(\r?\n)|([^\u001b\r\n]+|[\u001b\r])/g,
+    )) {
       if (sequence !== undefined) color = COLORS[sequence];
       else if (end !== undefined) next(at);
       else if (plain === "\u001b") throw new Error("an escape sequence that is not drawn");
@@ -191,7 +198,9 @@ function drawn(lines: readonly Line[], seconds: number): string {
   });
   const scrolled = lines.flatMap(({ at, pieces }, index) =>
     index >= ROWS && pieces.length > 0
-      ? [`${percent(at)}{transform:translateY(${-HEIGHT * (index - ROWS + 1)}px);animation-timing-function:step-end}`]
+      ? [
+          `${percent(at)}{transform:translateY(${-HEIGHT * (index - ROWS + 1)}px);animation-timing-function:step-end}`,
+        ]
       : [],
   );
   const lastShift = -HEIGHT * Math.max(0, lines.findLastIndex(({ pieces }) => pieces.length > 0) - ROWS + 1);
@@ -223,12 +232,18 @@ const folder = mkdtempSync(join(tmpdir(), "sandgate-recording-"));
 try {
   mkdirSync(join(folder, "bin"));
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
-  writeFileSync(join(folder, "bin/sandgate"), `#!/bin/sh\nexec node '${join(ROOT, "dist/cli/main.js")}' "$@"\n`);
+  writeFileSync(
+    join(folder, "bin/sandgate"),
+    `#!/bin/sh\nexec node '${join(ROOT, "dist/cli/main.js")}' "$@"\n`,
+  );
   chmodSync(join(folder, "bin/sandgate"), 0o755);
   const { events, seconds } = await record(folder);
   const header = { version: 2, width: COLUMNS, height: ROWS, title: "Sandgate: a call that is asked about" };
   const cast = [header, ...events.map(([at, text]) => [Number(at.toFixed(3)), "o", text])];
-  writeFileSync(join(ROOT, "docs/recording.cast"), `${cast.map((line) => JSON.stringify(line)).join("\n")}\n`);
+  writeFileSync(
+    join(ROOT, "docs/recording.cast"),
+    `${cast.map((line) => JSON.stringify(line)).join("\n")}\n`,
+  );
   const svg = drawn(linesOf(events), seconds);
   writeFileSync(join(ROOT, "docs/recording.svg"), svg);
   console.log(`docs/recording.svg: ${seconds.toFixed(0)} s, ${Math.ceil(svg.length / 1_024)} KiB`);

@@ -1,5 +1,7 @@
-import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { blocksOf, printedBy, saidOutput } from "../snippets.ts";
 
 const text = readFileSync("docs/library.md", "utf8");
@@ -8,8 +10,16 @@ describe("docs/library.md", () => {
   test.each([
     [0, 1],
     [1, 2],
+    [2, 2],
+    [3, 2],
+    [4, 2],
   ])("has a program that prints what it says: number %i", async (index, lines) => {
-    const program = blocksOf("docs/library.md", "ts")[index] ?? "";
+    const folder = mkdtempSync(join(tmpdir(), "sandgate-docs-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, "policy.yaml");
+    writeFileSync(file, blocksOf("docs/library.md", "yaml")[0] ?? "");
+    const program =
+      blocksOf("docs/library.md", "ts")[index]?.replace('"policy.yaml"', JSON.stringify(file)) ?? "";
     expect(saidOutput(program)).toHaveLength(lines);
     expect(await printedBy(program)).toEqual(saidOutput(program));
   });

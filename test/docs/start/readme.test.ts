@@ -25,7 +25,12 @@ describe("README", () => {
     const image = readFileSync("docs/recording.svg", "utf8");
     expect(text).toContain("(docs/recording.svg)");
     expect(image.length).toBeLessThanOrEqual(300 * 1_024);
-    for (const shown of ["$\u00a0sandgate\u00a0dispatch", "ok:", "$\u00a0sandgate\u00a0why\u00a0call_1", "receipt:"])
+    for (const shown of [
+      "$\u00a0sandgate\u00a0dispatch",
+      "ok:",
+      "$\u00a0sandgate\u00a0why\u00a0call_1",
+      "receipt:",
+    ])
       expect(image).toContain(shown);
     expect(image).not.toMatch(/<script|href=/);
     const lines = readFileSync("docs/recording.cast", "utf8").trimEnd().split("\n");
