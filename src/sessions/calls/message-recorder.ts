@@ -1,54 +1,41 @@
 import { type DispatchEvent, EventStream } from "../../engine/call/events.ts";
 import { isRepeatable } from "../../engine/call/idempotency.ts";
 import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
-import type { ToolRegistry } from "../../engine/registry.ts";
 import { Recorder, type RecordSink } from "../../engine/steps/record.ts";
 import { requireClaimed } from "../../record/identity.ts";
 import type { CallGates } from "../durable-runtime.ts";
 import type { MessageLedger } from "../ledger/message-ledger.ts";
-import type { ProvenanceLedger } from "../provenance.ts";
-import type { CallTable } from "../store/store.ts";
-import type { MessageCore, RestartableMessage } from "./core.ts";
+import { type MessageCore, parentName, type RestartableMessage } from "./core.ts";
 
-/** What the records of a message's calls need of it. */
-export interface RecordedMessage {
-  readonly message: MessageCore & RestartableMessage;
-  readonly registry: ToolRegistry;
-  /** Where calls are claimed; `undefined` if they end with the process. */
-  readonly store: Pick<CallTable, "claim"> | undefined;
+/** A message, as the records of its calls need it. */
+export interface RecordedMessage extends MessageCore, RestartableMessage {
   /** Of the only call, if a durable runtime has it dispatched: the runtime claims it, in place of the store. */
   readonly gates: CallGates | undefined;
   /** `undefined` if no policy depends on earlier calls. */
   readonly ledger: MessageLedger | undefined;
-  /** `undefined` if calls are not recorded. */
-  readonly journal: CallJournal | undefined;
-  /** Where arguments came from; `undefined` unless the journal records it. */
-  readonly provenance: ProvenanceLedger | undefined;
-  /** Names the call that runs the agent whose message this is; `undefined` for a session of a person. */
-  readonly agentOf: string | undefined;
 }
 
 type Sink = RecordSink<RecordedMessage>;
 
 /** Takes the call in the store, so that it is not run again after a restart. */
 const claim: Sink = {
-  begin({ store, gates, message }, { parent, isSuspended, callId, toolName }) {
+  begin(message, { parent, isSuspended, callId, toolName }) {
+    const { store } = message.session;
+    if (store === undefined || message.gates !== undefined) return undefined;
     // The claim of a nested call is that of its caller. A suspended one was claimed before: one process takes what was suspended.
-    if (store === undefined || gates !== undefined || parent !== undefined || isSuspended === true)
-      return undefined;
+    if (parent !== undefined || isSuspended === true) return undefined;
     const claimed = store.claim(message.identityOf(callId, toolName, null));
-    return claimed instanceof Promise
-      ? claimed.then(({ state }) => requireClaimed(state))
-      : requireClaimed(claimed.state);
+    if (claimed instanceof Promise) return claimed.then(({ state }) => requireClaimed(state));
+    return requireClaimed(claimed.state);
   },
 };
 
 /** Passes the gate of a durable runtime, which takes the call for this process. */
 const gate: Sink = {
-  begin({ gates, registry }, { parent, toolName, sideEffects }) {
+  begin({ gates, session }, { parent, toolName, sideEffects }) {
     // The gate of a nested call is that of its caller.
     if (gates === undefined || parent !== undefined) return undefined;
-    const tool = registry.find(toolName)?.tool;
+    const tool = session.registry.find(toolName)?.tool;
     return gates.begin({ isRepeatable: tool !== undefined && isRepeatable(tool, sideEffects) });
   },
 };
@@ -57,27 +44,30 @@ const gate: Sink = {
 const ledger: Sink = {
   // In the same commit as the claim.
   isAlongside: true,
-  begin: ({ ledger }, record) => ledger?.record(record),
-  end: ({ ledger }, record) => ledger?.recordEnd(record),
-  deny: ({ ledger }, { callId }) => ledger?.release(callId),
+  begin: (message, record) => message.ledger?.record(record),
+  end: (message, record) => message.ledger?.recordEnd(record),
+  deny: (message, { callId }) => message.ledger?.release(callId),
 };
 
 /** Writes the record in the journal's chain, unless another process goes on with the call and records what becomes of it. */
 const chain: Sink = {
-  begin({ journal, provenance, agentOf }, record) {
-    const own = ofAgent(agentOf, record);
-    const sources = provenance?.sourcesOf(record.canonical.value);
-    return journal?.begin(sources === undefined ? own : { ...own, sources });
+  begin(message, record) {
+    const { settings, provenance } = message.session;
+    const { journal } = settings.context;
+    const own = ofAgent(message, record);
+    if (provenance === undefined || journal?.recordsSources !== true) return journal?.begin(own);
+    return journal.begin({ ...own, sources: provenance.sourcesOf(record.canonical.value) });
   },
-  end({ journal, message, gates, agentOf }, record) {
-    const own = ofAgent(agentOf, record);
-    const isSuspended = gates === undefined && message.isSuspended(record.callId);
+  end(message, record) {
+    const { journal } = message.session.settings.context;
+    const isSuspended = message.gates === undefined && message.isSuspended(record.callId);
+    const own = ofAgent(message, record);
     return journal?.end(isSuspended ? { ...own, isSuspended } : own);
   },
-  deny({ journal, message, gates, agentOf }, record) {
+  deny(message, record) {
     const { code, parent } = record;
-    const goesOn = gates?.isAbandoned ?? (code === "cancelled" && message.goesOn(parent));
-    return goesOn ? undefined : journal?.deny(ofAgent(agentOf, record));
+    const goesOn = message.gates?.isAbandoned ?? (code === "cancelled" && message.goesOn(parent));
+    return goesOn ? undefined : message.session.settings.context.journal?.deny(ofAgent(message, record));
   },
 };
 
@@ -90,32 +80,42 @@ const SINKS: readonly Sink[] = [
 ];
 
 /** Returns what records the calls of a message; `undefined` if nothing does. */
-export function recorderOf(recorded: RecordedMessage): CallJournal | undefined {
-  const { store, gates, ledger, journal, provenance, agentOf } = recorded;
-  const isClaimed = store !== undefined || gates !== undefined;
+export function recorderOf(message: RecordedMessage): CallJournal | undefined {
+  const { store, origin, provenance, settings } = message.session;
+  const { journal } = settings.context;
+  const isClaimed = store !== undefined || message.gates !== undefined;
+  const isChanged = origin !== undefined || (provenance !== undefined && journal?.recordsSources === true);
   // The journal alone costs less.
-  if (!isClaimed && ledger === undefined && provenance === undefined && agentOf === undefined) return journal;
+  if (!isClaimed && message.ledger === undefined && (journal === undefined || !isChanged)) return journal;
   // No call may run that is claimed already, whatever its class.
-  return new Recorder(SINKS, recorded, isClaimed || journal?.awaitsEvery === true);
+  return new Recorder(SINKS, message, isClaimed || journal?.awaitsEvery === true);
 }
 
 /** Names the call that runs the agent, except in records of calls that the agent's own tools make. */
 function ofAgent<Of extends DispatchedRecord | EndedRecord | DeniedRecord | DispatchEvent>(
-  agentOf: string | undefined,
+  { session: { origin } }: RecordedMessage,
   record: Of,
 ): Of {
-  return agentOf === undefined ? record : { parent: agentOf, ...record };
+  return origin === undefined ? record : { parent: parentName(origin), ...record };
+}
+
+/** Returns what the events of the calls of a message go to; `undefined` if nothing listens. */
+export function eventsOf(message: RecordedMessage): EventStream | undefined {
+  const { store, origin, settings } = message.session;
+  const { events } = settings.context;
+  const passesAll = store === undefined && origin === undefined && message.gates === undefined;
+  return events === undefined || passesAll ? events : new MessageEvents(events, message);
 }
 
 /** Forwards the events of a message's calls, except the end of a call with which another process goes on. */
-export class MessageEvents extends EventStream {
+class MessageEvents extends EventStream {
   readonly #events: EventStream;
-  readonly #recorded: Pick<RecordedMessage, "message" | "gates" | "agentOf">;
+  readonly #message: RecordedMessage;
 
-  constructor(events: EventStream, recorded: Pick<RecordedMessage, "message" | "gates" | "agentOf">) {
+  constructor(events: EventStream, message: RecordedMessage) {
     super();
     this.#events = events;
-    this.#recorded = recorded;
+    this.#message = message;
   }
 
   override get listening(): boolean {
@@ -127,9 +127,9 @@ export class MessageEvents extends EventStream {
   }
 
   override emit(event: DispatchEvent): void {
-    const { gates, message, agentOf } = this.#recorded;
-    if (gates?.isAbandoned ?? goesOn(event, message)) return;
-    this.#events.emit(ofAgent(agentOf, event));
+    const { gates } = this.#message;
+    if (gates?.isAbandoned ?? goesOn(event, this.#message)) return;
+    this.#events.emit(ofAgent(this.#message, event));
   }
 }
 

@@ -23,17 +23,9 @@ import { stagesChanges } from "../levels.ts";
 import type { Quotas } from "../quotas.ts";
 import { askPerson } from "./call-confirmation.ts";
 import { CallRun, type MessageCall } from "./call-run.ts";
-import type {
-  MessageContext,
-  MessageCore,
-  RestartableMessage,
-  SessionCore,
-  TurnCore,
-  UnderWay,
-} from "./core.ts";
-import { parentName } from "./core.ts";
+import type { MessageContext, SessionCore, TurnCore, UnderWay } from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
-import { MessageEvents, type RecordedMessage, recorderOf } from "./message-recorder.ts";
+import { eventsOf, type RecordedMessage, recorderOf } from "./message-recorder.ts";
 import { MessageSuspensions } from "./message-suspensions.ts";
 import { modesOf, SessionPolicy } from "./session-policy.ts";
 import { askQuestion } from "./tool-question.ts";
@@ -47,7 +39,7 @@ export interface MessageRunOptions {
 }
 
 /** One assistant message while its calls are dispatched: their common context, and their identities. */
-export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
+export class MessageRun implements RecordedMessage, UnderWay {
   readonly session: SessionCore;
   readonly turn: TurnCore;
   readonly id: string;
@@ -55,12 +47,11 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   readonly context: DispatchContext;
   readonly refusal: Refusal | undefined;
   readonly confirmations: Confirmer;
-  /** Of the only call, if a durable runtime has it dispatched. */
-  readonly #gates: CallGates | undefined;
+  readonly gates: CallGates | undefined;
   /** How many of the calls have no result yet. */
   #left: number;
   /** `undefined` if no policy used the history when the message came. */
-  readonly #ledger: MessageLedger | undefined;
+  readonly ledger: MessageLedger | undefined;
   /** `undefined` if calls end with the process. */
   readonly #suspensions: MessageSuspensions | undefined;
   /** The calls whose changes must be staged; `undefined` if there are none. */
@@ -73,7 +64,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     { gates, trace }: MessageRunOptions = {},
   ) {
     const { session } = turn;
-    this.#gates = gates;
+    this.gates = gates;
     this.confirmations = gates?.confirmations ?? session.confirmations;
     this.session = session;
     this.turn = turn;
@@ -82,7 +73,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     this.#left = calls.length;
     this.refusal = session.admitMessage();
     const { policy, ledger, principal, origin, store } = session;
-    const { suspensions, tracer, journal, events } = session.settings.context;
+    const { suspensions, tracer } = session.settings.context;
     // Without a store, no process would continue the call.
     if (suspensions !== undefined && store !== undefined) {
       this.#suspensions = new MessageSuspensions(
@@ -95,7 +86,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     if (policy.usesHistory === true) {
       // The calls of an agent are calls of the turn in which a person had it begin.
       const entered = origin?.root ?? { session, turn };
-      this.#ledger = new MessageLedger({
+      this.ledger = new MessageLedger({
         sessionId: entered.session.id,
         turnId: entered.turn.id,
         principal: principal?.id,
@@ -104,25 +95,13 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
         isShared: entered.session.durable !== undefined,
       });
     }
-    const recorded: RecordedMessage = {
-      message: this,
-      registry: session.registry,
-      store,
-      gates,
-      ledger: this.#ledger,
-      journal,
-      provenance: journal?.recordsSources === true ? session.provenance : undefined,
-      agentOf: origin && parentName(origin),
-    };
-    // Without these, an event is never another one, and none is left out.
-    const passesAll = store === undefined && gates === undefined && origin === undefined;
     this.context = messageContext(turn, id, {
       policy: new SessionPolicy(this),
       confirm: (request, signal) => this.#confirm(request, signal),
       ask: (request, signal) => this.#ask(request, signal),
       stageChanges: (callId) => this.#stagingOf(callId),
-      journal: recorderOf(recorded),
-      events: events === undefined || passesAll ? events : new MessageEvents(events, recorded),
+      journal: recorderOf(this),
+      events: eventsOf(this),
       tracer: tracer && trace ? continueTrace(tracer, trace) : tracer,
       suspensions: this.#suspensions,
       ...(gates !== undefined && { gates }),
@@ -203,17 +182,17 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
 
   historyOf(request: PolicyRequest): CallHistory | undefined {
     const { session, turn } = this;
-    if (this.#ledger === undefined) {
+    if (this.ledger === undefined) {
       turn.markMissing();
       session.ledger.markMissing();
       session.ledger.ledgers.markMissing();
       return turn.history;
     }
-    return withLedger(turn.history, this.#ledger.begin(request));
+    return withLedger(turn.history, this.ledger.begin(request));
   }
 
   historyOfEdit(callId: string): CallHistory | undefined {
-    return withLedger(this.turn.history, this.#ledger?.without(callId));
+    return withLedger(this.turn.history, this.ledger?.without(callId));
   }
 
   askedBefore(callId: string): MaybePromise<readonly ConfirmationRecord[]> {
@@ -265,7 +244,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   }
 
   isLost(callId: string): boolean {
-    return this.#gates !== undefined && this.#suspensions?.isLost(callId) === true;
+    return this.gates !== undefined && this.#suspensions?.isLost(callId) === true;
   }
 
   /** Whether a call is suspended, since the process is ending, and continues in another one. */
@@ -277,7 +256,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   store(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
     const { store } = this.session;
     // A durable runtime stores it.
-    if (this.#gates !== undefined) return undefined;
+    if (this.gates !== undefined) return undefined;
     const isLeft = isUndone(result) || this.hasLeft(received.id);
     if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);
