@@ -26,7 +26,7 @@ const REST = named([
   "guard/{failures,guard}",
   // PostgreSQL
   "cluster/{kill,postgres}/*",
-  "record/postgres/*",
+  "record/{kills,postgres}/*",
   // QEMU
   "docs/tools/microvm",
   "sandboxes/closing",
@@ -112,7 +112,7 @@ const ALONE = named([
   "sessions/ledger/conditions",
   "sessions/ledger/restart",
   "sessions/store/late-ends",
-  "sessions/store/sqlite/grouped-commits",
+  "record/sqlite-backend",
 ]);
 
 /** Only what hangs reaches these limits, also where other programs keep the machine busy. */

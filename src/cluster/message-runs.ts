@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { receiveCall, type ToolCall } from "../engine/call.ts";
-import type { Backend } from "../record/backend.ts";
+import type { SharedBackend } from "../record/backend.ts";
 import { type MessageAddress, messageKey } from "../record/identity.ts";
 import { cancelledExecution } from "../sessions/calls/ended-calls.ts";
 import type { DurableCall } from "../sessions/durable-runtime.ts";
@@ -29,14 +29,14 @@ interface OwnMessage {
 /** Runs the messages that this process owns, and takes over those of processes that are gone. */
 export class MessageRuns {
   readonly #parts: AttemptParts;
-  readonly #backend: Backend;
+  readonly #backend: SharedBackend;
   readonly #own = new Map<string, OwnMessage>();
   /** The messages that are being accepted: they are in the store before they are in `#own`. */
   readonly #accepting = new Set<string>();
   readonly #closed = Promise.withResolvers<void>();
   #isClosing = false;
 
-  constructor(parts: AttemptParts, backend: Backend) {
+  constructor(parts: AttemptParts, backend: SharedBackend) {
     this.#parts = parts;
     this.#backend = backend;
   }

@@ -1,7 +1,7 @@
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { RecordedSuspensionStore } from "../programs/stores/recorded-store.ts";
 import type { SuspensionStore } from "../programs/stores/suspension-store.ts";
-import { type Backend, RecordError } from "../record/backend.ts";
+import { RecordError, type SharedBackend } from "../record/backend.ts";
 import { PostgresBackend } from "../record/postgres-backend.ts";
 import { checkPostgresOptions, type PostgresOptions } from "../record/postgres-connection.ts";
 import type { ConfirmationBroker } from "../sessions/confirmations/confirmation-broker.ts";
@@ -47,7 +47,7 @@ const DRAIN_MS = 10_000;
 export class RecordedRuntime implements PostgresRuntime {
   readonly store: RecordedSessionStore;
   readonly programs: SuspensionStore;
-  readonly #backend: Backend;
+  readonly #backend: SharedBackend;
   readonly #leaseMs: number;
   readonly #drainMs: number;
   readonly #messages: RecordedMessages;
@@ -65,13 +65,13 @@ export class RecordedRuntime implements PostgresRuntime {
    * @param leaseMs After how many ms without a sign of it the backend takes a process for gone.
    * @param drainMs For how many ms calls that run may continue when this process ends. Default: 10,000.
    */
-  constructor(backend: Backend, leaseMs: number, drainMs: number = DRAIN_MS) {
+  constructor(backend: SharedBackend, leaseMs: number, drainMs: number = DRAIN_MS) {
     this.#backend = backend;
     this.#leaseMs = leaseMs;
     this.#drainMs = drainMs;
     this.store = new RecordedSessionStore(backend);
     this.programs = new RecordedSuspensionStore(backend, { ownsBackend: false });
-    this.#messages = new RecordedMessages(this.store.operations);
+    this.#messages = new RecordedMessages(this.store.operations, backend.member);
   }
 
   /** That of the store is all. */

@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../base/promises.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { receiveCall } from "../engine/call.ts";
-import type { Backend, Entry, Key } from "../record/backend.ts";
+import type { Entry, Key } from "../record/backend.ts";
 import { claimState, identityOf, type MessageAddress } from "../record/identity.ts";
 import type { Operation, Operations, Transaction } from "../record/operations.ts";
 import { withdrawnExecution } from "../sessions/calls/ended-calls.ts";
@@ -35,20 +35,19 @@ export type Beginning = "begins" | "cancelled" | "lost" | "begun";
 /** The operations of several servers on the messages of a session store, each of which one server owns. */
 export class RecordedMessages {
   readonly #operations: Operations;
+  readonly #member: string;
 
-  constructor(operations: Operations) {
+  /** @param member Identifies this process: see `SharedBackend`. */
+  constructor(operations: Operations, member: string) {
     this.#operations = operations;
-  }
-
-  get #backend(): Backend {
-    return this.#operations.backend;
+    this.#member = member;
   }
 
   /** Stores a message, which this process then owns: see `DurableRuntime.accept`. */
   accept(message: DurableMessage): MaybePromise<MessageRecord | "forgotten" | RunningMessage> {
     const { unattended, trace, isAlone, refusesForgotten, ...record } = message;
     const { sessionId, turnId, messageId } = record;
-    const owner = this.#backend.member;
+    const owner = this.#member;
     return this.#operations.writeInOrder(sessionId, function* (transaction): Operation<
       MessageRecord | "forgotten" | RunningMessage
     > {
@@ -88,7 +87,7 @@ export class RecordedMessages {
 
   /** Makes this process the owner of a message. Returns `undefined` if it has ended, or another one was faster. */
   takeOver(message: RunningMessage): MaybePromise<RunningMessage | undefined> {
-    const owner = this.#backend.member;
+    const owner = this.#member;
     return this.#operations.write(function* (transaction) {
       const known = yield* transaction.get<RunningMessage>(runningKey(message));
       if (known === undefined || known.owner !== message.owner) return undefined;
@@ -100,7 +99,7 @@ export class RecordedMessages {
 
   /** Whether this process still owns a message. */
   isOwned(message: MessageAddress): MaybePromise<boolean> {
-    const { member } = this.#backend;
+    const member = this.#member;
     return this.#operations.read(
       [{ key: runningKey(message) }],
       ([found] = []) => (found?.value as RunningMessage | undefined)?.owner === member,
@@ -134,7 +133,7 @@ export class RecordedMessages {
     call: DurableCall,
     { isRepeatable, mayRepeat }: { isRepeatable: boolean; mayRepeat: boolean },
   ): MaybePromise<Beginning> {
-    const { member } = this.#backend;
+    const member = this.#member;
     return this.#operations.write(function* (transaction): Operation<Beginning> {
       const read = yield* readCall(transaction, call);
       if (read.running?.owner !== member) return "lost";
@@ -150,7 +149,7 @@ export class RecordedMessages {
 
   /** Records the end of a call, unless another process owns its message now. Returns whether this one does. */
   end(call: DurableCall, execution: ToolExecution | null): MaybePromise<boolean> {
-    const { member } = this.#backend;
+    const member = this.#member;
     const { sessionId, turnId, messageId } = call;
     const { id: callId } = call.call;
     return this.#operations.write(function* (transaction) {
@@ -169,7 +168,7 @@ export class RecordedMessages {
 
   /** Records that all calls of a message have ended, unless another process owns it now. */
   finish(message: MessageAddress): MaybePromise<void> {
-    const { member } = this.#backend;
+    const member = this.#member;
     return this.#operations.write(function* (transaction) {
       const known = yield* transaction.get<RunningMessage>(runningKey(message));
       if (known?.owner === member) transaction.remove(runningKey(message));

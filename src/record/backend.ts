@@ -14,7 +14,7 @@ export type OwnedRange = { readonly key: Key } | { readonly below: Key };
 
 /** What is stored under a key. */
 export interface Entry<Value = unknown> {
-  /** JSON. Frozen, or not to be changed. */
+  /** JSON, or bytes. Frozen, or not to be changed. */
   readonly value: Value;
   /** Grows with each write of any entry, so that it differs between all values that a key ever had. */
   readonly version: number;
@@ -31,7 +31,7 @@ export interface Check {
   readonly version: number;
 }
 
-/** Puts a value (JSON), or removes an entry, or all entries below a key. */
+/** Puts a value (JSON, or bytes as a `Uint8Array`), or removes an entry, or all entries below a key. */
 export type Write =
   | { readonly key: Key; readonly value: unknown }
   | { readonly key: Key; readonly remove: true }
@@ -44,23 +44,25 @@ export interface Batch {
 }
 
 /**
- * Stores entries, which several processes can share. What it promises: a batch takes effect as a whole, after all of its checks
- * were found to hold, and nothing comes between. It has been written durably when `apply` returns, or its promise resolves. If that
- * fails, nothing was written.
+ * Stores entries. What it promises: a batch takes effect as a whole, after all of its checks were found to hold, and nothing comes
+ * between. It has been written durably when `apply` returns, or its promise resolves. If that fails, nothing was written.
  */
 export interface Backend {
-  /** Identifies this process among those that have the store open. Never used twice. */
-  readonly member: string;
-  /** Why it cannot be reached now, for operators; `undefined` if it can. */
+  /** Why it cannot be reached or written now, for operators; `undefined` if it can. */
   readonly problem: string | undefined;
-  /** How far the clock of the store is ahead of that of this process, in ms, as far as it is known. */
-  readonly skewMs: number;
+  /**
+   * Whether only this thread writes, and reading in order to write returns no promise: what was read is then still so when it writes
+   * in the same turn, and need not be checked.
+   */
+  readonly isSerial: boolean;
   /**
    * Returns the entries of each range, in the order of their keys; all ranges are of the same moment.
    *
+   * @param isForWrite The entries may also be those of a batch of this process that is not yet durable. A later batch, also an
+   *   empty one, is written after it, or fails with it. Default: all that is returned is durable.
    * @throws {RecordError} also as a rejection, if they cannot be read.
    */
-  read(ranges: readonly Range[]): MaybePromise<readonly (readonly Entry[])[]>;
+  read(ranges: readonly Range[], isForWrite?: boolean): MaybePromise<readonly (readonly Entry[])[]>;
   /**
    * Writes a batch, unless a check fails.
    *
@@ -74,6 +76,16 @@ export interface Backend {
    * @returns a function that removes it.
    */
   watch(range: Range, onChange: () => void): () => void;
+  /** Leaves the store. No other method is called later. */
+  close(): MaybePromise<void>;
+}
+
+/** A store of entries for servers that share their work: they have to know of each other. */
+export interface SharedBackend extends Backend {
+  /** Identifies this process among those that have the store open. Never used twice. */
+  readonly member: string;
+  /** How far the clock of the store is ahead of that of this process, in ms, as far as it is known. */
+  readonly skewMs: number;
   /**
    * Returns the processes that have the store open and were seen a short time ago, by the clock of the store. One that cannot
    * reach the store for longer is missing, and is there again when it can.
@@ -81,8 +93,6 @@ export interface Backend {
    * @throws {RecordError} also as a rejection.
    */
   members(): MaybePromise<ReadonlySet<string>>;
-  /** Leaves the store. No other method is called later. */
-  close(): MaybePromise<void>;
 }
 
 /** Thrown if entries cannot be read or written. `message` says why. */

@@ -1,5 +1,4 @@
 import {
-  type Backend,
   type Batch,
   type Bounds,
   boundsOf,
@@ -7,6 +6,7 @@ import {
   type Entry,
   keyText,
   type Range,
+  type SharedBackend,
 } from "./backend.ts";
 
 /** Entries in the memory of this process, which several backends can share. They end with the process. */
@@ -51,9 +51,10 @@ export class MemorySpace {
 }
 
 /** A store of entries in memory. Nothing that it does returns a promise. */
-export class MemoryBackend implements Backend {
+export class MemoryBackend implements SharedBackend {
   readonly member: string;
   readonly problem: undefined;
+  readonly isSerial = true;
   readonly skewMs = 0;
   readonly #space: MemorySpace;
 

@@ -65,8 +65,9 @@ export class Transaction {
 
   /** Returns the entries of ranges. Nothing is written if one of them has changed until then. */
   *entries<Value>(...ranges: readonly OwnedRange[]): Operation<readonly (readonly Entry<Value>[])[]> {
-    const read = yield* wait(this.#backend.read(ranges));
-    for (const [index, range] of ranges.entries()) this.#checks.push(checkOf(range, read[index] ?? []));
+    const read = yield* wait(this.#backend.read(ranges, true));
+    if (!this.#backend.isSerial)
+      for (const [index, range] of ranges.entries()) this.#checks.push(checkOf(range, read[index] ?? []));
     return read as readonly (readonly Entry<Value>[])[];
   }
 
@@ -84,8 +85,9 @@ export class Transaction {
 
   /** Writes what was gathered. Returns `false`, and has written nothing, if something that was read has changed. */
   *commit(): Operation<boolean> {
-    if (this.#writes.length === 0) return true;
-    const failed = yield* wait(this.#backend.apply({ checks: this.#checks, writes: this.#writes }));
+    // Without a write, it only waits until what was read is durable.
+    const checks = this.#writes.length === 0 ? [] : this.#checks;
+    const failed = yield* wait(this.#backend.apply({ checks, writes: this.#writes }));
     return failed === undefined;
   }
 }
@@ -143,11 +145,15 @@ export class Operations {
     return this.#typed(() => transact(this.backend, body));
   }
 
-  /** The same, after those of this process with the same key: they would change what the others have read. */
+  /**
+   * The same, after those of this process with the same key: they would change what the others have read. A backend that is
+   * serial runs them in order anyway, and writes them together.
+   */
   writeInOrder<Result>(
     key: string,
     body: (transaction: Transaction) => Operation<Result>,
   ): MaybePromise<Result> {
+    if (this.backend.isSerial) return this.write(body);
     const before = this.#last.get(key);
     const result = before === undefined ? this.write(body) : before.then(() => this.write(body));
     if (!(result instanceof Promise)) return result;

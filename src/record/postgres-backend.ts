@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freezeJson, type JsonValue } from "../json/value.ts";
 import {
-  type Backend,
   type Batch,
   boundsOf,
   type Entry,
@@ -10,6 +9,7 @@ import {
   type Range,
   RecordError,
   RecordOutcomeError,
+  type SharedBackend,
 } from "./backend.ts";
 import {
   checkPostgresOptions,
@@ -22,7 +22,7 @@ import {
   type PostgresOptions,
   textOf,
 } from "./postgres-connection.ts";
-import { migrate, ownersOf, writtenBatch } from "./postgres-schema.ts";
+import { BYTES, migrate, ownersOf, valueText, writtenBatch } from "./postgres-schema.ts";
 
 /** How many batches are written together at most, and how long their values are. */
 const MAX_BATCHES = 64;
@@ -49,8 +49,9 @@ interface Waiting {
 }
 
 /** A store of entries in one schema of a PostgreSQL database. */
-export class PostgresBackend implements Backend {
+export class PostgresBackend implements SharedBackend {
   readonly member: string = randomUUID();
+  readonly isSerial = false;
   readonly #schema: string;
   readonly #leaseMs: number;
   readonly #connect: (max: number) => PostgresClient;
@@ -162,7 +163,7 @@ export class PostgresBackend implements Backend {
     ]);
     const entries: Entry[][] = ranges.map(() => []);
     for (const { range, value, version, created } of rows) {
-      const entry = { value: jsonOf(value), version: Number(version), created: Number(created) };
+      const entry = { value: readValue(value as string), version: Number(version), created: Number(created) };
       entries[range as number]?.push(entry);
     }
     return entries;
@@ -195,8 +196,9 @@ export class PostgresBackend implements Backend {
     return new Promise((resolve, reject) => {
       this.#requireOpen();
       if (this.#problem !== undefined) throw new RecordError(this.#problem);
+      if (batch.checks.length + batch.writes.length === 0) return resolve(undefined);
       const length = batch.writes.reduce(
-        (sum, write) => sum + ("value" in write ? JSON.stringify(write.value).length : 0),
+        (sum, write) => sum + ("value" in write ? valueText(write.value).length : 0),
         0,
       );
       this.#waiting.push({ batch, length, resolve, reject });
@@ -388,9 +390,10 @@ function isIn(scope: string, range: Range): boolean {
   return parts.length === 1 ? scope.startsWith(`${text}/`) : scope === text;
 }
 
-function jsonOf(text: unknown): unknown {
+function readValue(text: string): unknown {
+  if (text.startsWith(BYTES)) return new Uint8Array(Buffer.from(text.slice(BYTES.length), "base64"));
   try {
-    return freezeJson(JSON.parse(text as string) as JsonValue);
+    return freezeJson(JSON.parse(text) as JsonValue);
   } catch (cause) {
     throw new RecordError("PostgreSQL has a value that is not JSON", { cause });
   }

@@ -155,6 +155,15 @@ async function formatOf(sql: Pick<PostgresClient, "unsafe">, schema: string): Pr
   return format;
 }
 
+/** What the text of bytes begins with, which no JSON does. Base64 follows. */
+export const BYTES = "b64:";
+
+/** Returns the text as which a value is stored. */
+export function valueText(value: unknown): string {
+  if (value instanceof Uint8Array) return `${BYTES}${Buffer.from(value).toString("base64")}`;
+  return JSON.stringify(value);
+}
+
 /** Returns a batch as `apply` reads it. */
 export function writtenBatch({ checks, writes }: Batch): object {
   return {
@@ -164,7 +173,7 @@ export function writtenBatch({ checks, writes }: Batch): object {
     }),
     // Two members: a value; three: the end of what is removed.
     writes: writes.map((write) => {
-      if ("value" in write) return [keyText(write.key), JSON.stringify(write.value)];
+      if ("value" in write) return [keyText(write.key), valueText(write.value)];
       const { from, to } = boundsOf("key" in write ? { key: write.key } : { below: write.below });
       return [from, to, true];
     }),

@@ -3,7 +3,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
 import { openSuspensions } from "../../src/programs/suspension/suspensions.ts";
-import type { Backend } from "../../src/record/backend.ts";
+import type { SharedBackend } from "../../src/record/backend.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
@@ -14,7 +14,7 @@ export const LEASE_MS = 1_000;
 
 /** Opens the sessions of one server over a backend, which it closes. Servers over the same entries share them. */
 export async function openServer(
-  backend: Backend,
+  backend: SharedBackend,
   tools: readonly Tool[],
   more: Partial<SessionsOptions> = {},
 ): Promise<Sessions> {

@@ -1,0 +1,202 @@
+import type { DatabaseSync } from "node:sqlite";
+import { databaseFiles, guardFiles } from "../base/guarded-files.ts";
+import { databasePath } from "../base/open-file-place.ts";
+import { createPrivateFile, newerFormatText } from "../base/own-files.ts";
+import { type Key, keyText, RecordError } from "./backend.ts";
+
+/** What a file of entries is for. */
+export interface SqliteKind {
+  /** What people call it, such as `session store`. */
+  readonly name: string;
+  /** Marks files of this kind. */
+  readonly applicationId: number;
+  /** The number of the format: files with a smaller one have tables of an older version. */
+  readonly format: number;
+  /** Whether one process has it open alone. Otherwise each write waits for those of other processes. */
+  readonly isExclusive: boolean;
+  /** Returns what a file of an older format has, as entries, in the order in which they were added. */
+  readonly convert: (database: DatabaseSync) => Iterable<readonly [key: Key, value: unknown]>;
+}
+
+/** How long a write waits for that of another process, in ms. */
+const BUSY_MS = 5_000;
+
+/** The last row of `counter` is the greatest version that an entry can have. */
+const TABLES = `CREATE TABLE record (
+    key TEXT PRIMARY KEY,
+    version INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    value ANY NOT NULL
+  ) STRICT;
+  CREATE TABLE counter (version INTEGER NOT NULL) STRICT;`;
+
+/**
+ * Opens a file, and creates it if it does not exist. Only its owner can read it. One of an older format is converted, as a whole
+ * or not at all, with a warning of the process.
+ *
+ * @param isReadOnly Opens a file that exists, and changes nothing. Default: `false`.
+ * @throws {RecordError} if the file cannot be opened, is in use, is corrupt, has another format that this cannot read, or is of
+ *   another kind.
+ */
+export function openSqlite(file: string, kind: SqliteKind, isReadOnly = false): DatabaseSync {
+  guardFiles(databaseFiles(file));
+  // Loaded on use: most processes open no database.
+  const sqlite = process.getBuiltinModule("node:sqlite");
+  let database: DatabaseSync | undefined;
+  try {
+    if (!isReadOnly) createPrivateFile(file);
+    const path = databasePath(file);
+    guardFiles(databaseFiles(path));
+    const timeout = kind.isExclusive ? 0 : BUSY_MS;
+    database = new sqlite.DatabaseSync(path, { readOnly: isReadOnly, timeout });
+    if (isReadOnly) {
+      if (checkSqliteFormat(database, kind) < kind.format) {
+        throw new RecordError("the file has an older format: open it once for writing, which converts it");
+      }
+      return database;
+    }
+    // Two processes that run the same sessions would run calls twice. The lock ends with the process.
+    const locking = kind.isExclusive ? "EXCLUSIVE" : "NORMAL";
+    database.exec(
+      `PRAGMA locking_mode = ${locking}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT`,
+    );
+    const [flaw] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
+    if (flaw !== "ok") throw new RecordError(`the file is corrupt: ${String(flaw)}`);
+    const before = bringToFormat(database, kind);
+    if (before > 0 && before < kind.format) {
+      process.emitWarning(
+        `The ${kind.name} '${file}' was converted from format ${before} to ${kind.format}, which earlier versions of sandgate do not read`,
+        { code: "SANDGATE_STORE_CONVERTED" },
+      );
+    }
+    return database;
+  } catch (cause) {
+    if (database?.isOpen) database.close();
+    throw new RecordError(
+      `cannot open the ${kind.name} '${file}': ${sqliteErrorText(cause, kind.isExclusive)}`,
+      { cause },
+    );
+  }
+}
+
+/** Returns the format that a file had before; 0 if it was empty. */
+function bringToFormat(database: DatabaseSync, kind: SqliteKind): number {
+  // Another process may bring it to the format at the same time.
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const format = checkSqliteFormat(database, kind);
+    if (format < kind.format) {
+      const old = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+      database.exec(TABLES);
+      const version = format === 0 ? 0 : convert(database, kind);
+      database.prepare("INSERT INTO counter VALUES (?)").run(version);
+      database.exec("PRAGMA defer_foreign_keys = ON");
+      for (const { name } of old) {
+        if (!String(name).startsWith("sqlite_")) database.exec(`DROP TABLE "${String(name)}"`);
+      }
+      database.exec(`PRAGMA application_id = ${kind.applicationId}; PRAGMA user_version = ${kind.format}`);
+    }
+    database.exec("COMMIT");
+    return format;
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** Returns the greatest version. */
+function convert(database: DatabaseSync, { convert: read }: SqliteKind): number {
+  const insert = database.prepare("INSERT INTO record (key, version, created, value) VALUES (?, ?, ?, ?)");
+  let version = 0;
+  for (const [key, value] of read(database)) {
+    version++;
+    insert.run(keyText(key), version, version, sqliteValue(value));
+  }
+  return version;
+}
+
+/** Returns a value as it is stored. */
+export function sqliteValue(value: unknown): string | Uint8Array {
+  return value instanceof Uint8Array ? value : JSON.stringify(value);
+}
+
+/**
+ * Returns the format of a file: 0 if it is empty.
+ *
+ * @throws {RecordError} if the file is of another kind, or has a newer format.
+ */
+export function checkSqliteFormat(
+  database: DatabaseSync,
+  { applicationId, format: newest }: Pick<SqliteKind, "applicationId" | "format">,
+): number {
+  const format = pragma(database, "user_version");
+  const application = pragma(database, "application_id");
+  if (application !== applicationId && !(application === 0 && format === 0 && isEmpty(database))) {
+    throw new RecordError("the file is a database of another program");
+  }
+  if (format > newest) throw new RecordError(`the file ${newerFormatText(format, newest)}`);
+  return format;
+}
+
+/**
+ * Checks that a file is one of a kind, in a format that this version reads or converts. Changes nothing. A file that another process
+ * has open alone passes.
+ *
+ * @throws {RecordError} if it is not.
+ */
+export function checkSqliteFile(file: string, kind: SqliteKind): void {
+  const sqlite = process.getBuiltinModule("node:sqlite");
+  try {
+    using database = new sqlite.DatabaseSync(file, { readOnly: true });
+    checkSqliteFormat(database, kind);
+  } catch (error) {
+    // A server has it open, which has checked it.
+    if (BUSY.includes(primaryCode(error))) return;
+    throw new RecordError(sqliteErrorText(error, kind.isExclusive));
+  }
+}
+
+function isEmpty(database: DatabaseSync): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  return database.prepare(`PRAGMA ${name}`).get()?.[name] as number;
+}
+
+/** Primary result codes of SQLite: the file, or a table of it, is locked. */
+const BUSY: readonly unknown[] = [5, 6];
+
+/** Other primary result codes of SQLite. */
+const REASONS = new Map([
+  [8, "it cannot be written"],
+  [11, "the file is corrupt"],
+  [13, "the disk is full"],
+  [26, "the file is not a database"],
+]);
+
+/** Primary result codes of SQLite for errors of a statement, such as a violated constraint, and not of the file. */
+const OF_STATEMENTS: readonly number[] = [1, 18, 19, 20, 21, 25];
+
+/** Whether an error is one of the disk or of the file, so that other statements would fail as well. */
+export function isOfDisk(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code !== undefined && !OF_STATEMENTS.includes(code);
+}
+
+function primaryCode(error: unknown): number | undefined {
+  const { errcode } = (error ?? {}) as { readonly errcode?: unknown };
+  // The low byte is the primary result code.
+  return typeof errcode === "number" ? errcode & 0xff : undefined;
+}
+
+/** Describes an error of SQLite or of the file system, for operators. */
+export function sqliteErrorText(error: unknown, isExclusive: boolean): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof RecordError) return error.message;
+  const code = primaryCode(error);
+  if (BUSY.includes(code)) {
+    return isExclusive ? "another process or store has it open" : "another process is writing it";
+  }
+  return REASONS.get(code ?? 0) ?? error.message;
+}
