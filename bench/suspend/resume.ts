@@ -9,7 +9,7 @@ import { dispatchCall, ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
-import { MemorySuspensionStore } from "../../src/programs/stores/memory-store.ts";
+import { MemorySuspensionStore } from "../../src/programs/stores/recorded-store.ts";
 import { SqliteSuspensionStore } from "../../src/programs/stores/sqlite-store.ts";
 import type {
   StoredCall,
@@ -122,8 +122,8 @@ async function makeReady(
   const store = new HoldingStore();
   const running = new ToolDispatchEngine().dispatch(CALL, context(openSuspensions({ keys: KEYS, store })));
   const program = await store.taken;
-  const calls = store.calls(program.id);
-  const template = store.template(program.template) as Uint8Array;
+  const calls = await store.calls(program.id);
+  const template = (await store.template(program.template)) as Uint8Array;
   await running;
   return { program, calls, template };
 }

@@ -11,7 +11,7 @@ export {
 
 // Waiting
 
-export { MemorySuspensionStore } from "../programs/stores/memory-store.ts";
+export { MemorySuspensionStore } from "../programs/stores/recorded-store.ts";
 export { SqliteSuspensionStore } from "../programs/stores/sqlite-store.ts";
 export {
   type ProgramHeader,

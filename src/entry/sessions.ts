@@ -39,7 +39,7 @@ export type { ApprovalTable } from "../sessions/approvals.ts";
 export type { ConfirmationTable } from "../sessions/confirmations/confirmation.ts";
 export { SessionStoreError } from "../sessions/session-errors.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";
-export { SqliteSessionStore } from "../sessions/store/sqlite/sqlite-store.ts";
+export { SqliteSessionStore } from "../sessions/store/sqlite-store.ts";
 export type {
   CallTable,
   Claim,

@@ -21,13 +21,13 @@ export interface SqliteKind {
 /** How long a write waits for that of another process, in ms. */
 const BUSY_MS = 5_000;
 
-/** The last row of `counter` is the greatest version that an entry can have. */
+/** Without row numbers, a write changes half as many pages. `counter` has the greatest version that an entry can have. */
 const TABLES = `CREATE TABLE record (
-    key TEXT PRIMARY KEY,
+    key TEXT NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL,
     created INTEGER NOT NULL,
     value ANY NOT NULL
-  ) STRICT;
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE counter (version INTEGER NOT NULL) STRICT;`;
 
 /**

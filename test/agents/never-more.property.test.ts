@@ -9,7 +9,7 @@ import { allow, HostPolicy, type PolicyRequest } from "../../src/policy/policy.t
 import { BASE_MODES } from "../../src/sessions/levels.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { answerTo, call, tool } from "../sessions/harness.ts";
 import { agentSessions, run } from "./harness.ts";

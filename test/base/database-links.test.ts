@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { guardedFiles } from "../../src/base/guarded-files.ts";
 import { SqliteSuspensionStore } from "../../src/programs/stores/sqlite-store.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 
 interface Store {
   close(): void;

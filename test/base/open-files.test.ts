@@ -12,7 +12,7 @@ import { SessionKeys } from "../../src/journal/session-keys.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { CredentialFile } from "../../src/mcp/oauth/credential-file.ts";
 import { readLock } from "../../src/pins/lock-file.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import { StagedStore } from "../../src/workspace/staged/staged-store.ts";
 
 const NEWER =

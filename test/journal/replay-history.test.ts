@@ -6,7 +6,7 @@ import { replayJournal } from "../../src/journal/read/replay-journal.ts";
 import { openCedarPolicy } from "../../src/policy/cedar/cedar-policy.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../src/policy/strictest.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import { call, testSessions, tool } from "../sessions/harness.ts";
 import { TemporaryDirectory } from "./records.ts";
 

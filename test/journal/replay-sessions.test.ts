@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { openJournal } from "../../src/journal/journal.ts";
 import { replayJournal } from "../../src/journal/read/replay-journal.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import { sandgate } from "../cli/sandgate.ts";
 import { answerTo, call, testSessions, tool } from "../sessions/harness.ts";
 import { TemporaryDirectory } from "./records.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Server } from "../../src/server/server.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import { type Answer, HeldTool, until } from "../executor/harness.ts";
 import { refusalOf, startServer, TestClient, WritingTool } from "./harness.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MemorySuspensionStore } from "../../src/programs/stores/memory-store.ts";
+import { MemorySuspensionStore } from "../../src/programs/stores/recorded-store.ts";
 import { openSuspensions } from "../../src/programs/suspension/suspensions.ts";
 import { KEY, program, programPolicy } from "../programs/suspension/setting.ts";
 import { type ListedConfirmation, startServer, TestClient, WritingTool } from "./harness.ts";

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { RefusedRequest } from "../../src/http/refusals.ts";
 import type { Server } from "../../src/server/server.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import type { MessageRecord } from "../../src/sessions/store/store.ts";
 import { HeldTool, send, until } from "../executor/harness.ts";
 import { openApiDocument } from "../openapi-document.ts";

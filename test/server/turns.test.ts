@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import type { CallTracer } from "../../src/engine/call/events.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import type { MessageRecord } from "../../src/sessions/store/store.ts";
 import { HeldTool, until } from "../executor/harness.ts";
 import { type ListedConfirmation, refusalOf, startServer, TestClient, WritingTool } from "./harness.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import { answerTo, call, testSessions, tool } from "./harness.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "durable-"));

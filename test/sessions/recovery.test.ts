@@ -6,7 +6,7 @@ import type { Tool } from "../../src/engine/tool.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import { answerTo, call, Gate, type TestSessions, testSessions, tool } from "./harness.ts";
 

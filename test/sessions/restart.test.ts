@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { SessionLimits } from "../../src/sessions/options.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import { answerTo, call, Gate, testSessions, tool } from "./harness.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "restart-"));

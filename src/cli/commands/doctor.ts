@@ -4,12 +4,13 @@ import { dirname } from "node:path";
 import { formatBytes } from "../../base/units.ts";
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import type { ImportedServerOptions } from "../../mcp/import/server-options.ts";
+import { checkSqliteFile } from "../../record/sqlite-file.ts";
 import { joinShown, ShownText, shown } from "../../rendering/shown.ts";
 import type { Holding } from "../../sandboxes/contract/holding.ts";
 import { type MachineReport, reportMachine } from "../../sandboxes/machine-report.ts";
 import { openSandboxes, type SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type PeerReport, reportExecutor, reportServer } from "../../sandboxes/remote/peer-report.ts";
-import { checkStoreFile } from "../../sessions/store/sqlite/store-file.ts";
+import { SESSIONS_FILE } from "../../sessions/store/sqlite-store.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import {
   type ExecutorAddress,
@@ -238,7 +239,11 @@ async function reportStores({ source, sessions, journalOptions }: Config): Promi
   const reports: StoreReport[] = [];
   if (source.at(["sessions"]) !== undefined || source.at(["server", "sessions"]) === true) {
     const path = sessions.storeFile;
-    reports.push({ name: "sessions", path, state: await stateOf(path, () => checkStoreFile(path)) });
+    reports.push({
+      name: "sessions",
+      path,
+      state: await stateOf(path, () => checkSqliteFile(path, SESSIONS_FILE)),
+    });
   }
   if (journalOptions !== undefined) {
     const path = journalOptions.directory;

@@ -22,13 +22,13 @@ export async function list(
 ): Promise<ExitCode> {
   const store = await openPrograms(place, true);
   try {
-    const programs = store.list();
+    const programs = await store.list();
     if (isJson) await print(stdout, new ShownText(JSON.stringify(programs), { isData: true }));
     else if (programs.length === 0) await print(stdout, shown`no program is suspended`);
     else await print(stdout, joinShown(programs.map(lineOf), "\n"));
     return EXIT_OK;
   } finally {
-    store.close();
+    await store.close();
   }
 }
 
@@ -56,13 +56,13 @@ export async function cancel(
 ): Promise<ExitCode> {
   const store = await openPrograms(place, false);
   try {
-    const program = findProgram(store.list(), id);
+    const program = findProgram(await store.list(), id);
     await store.remove(program.id);
     await store.removeTemplates();
     await print(stdout, shown`removed the suspended program ${program.id} of the tool ${program.toolName}`);
     return EXIT_OK;
   } finally {
-    store.close();
+    await store.close();
   }
 }
 
@@ -73,9 +73,9 @@ export async function show(
 ): Promise<ExitCode> {
   const store = await openPrograms(place, true);
   try {
-    const program = findProgram(store.list(), id);
-    const { sealed } = store.get(program.id) ?? {};
-    const ended = store.calls(program.id).filter((call) => call.sealed !== undefined).length;
+    const program = findProgram(await store.list(), id);
+    const { sealed } = (await store.get(program.id)) ?? {};
+    const ended = (await store.calls(program.id)).filter((call) => call.sealed !== undefined).length;
     const { turnId, messageId, callId, sessionId, toolName, principal = "not known", suspendedAt } = program;
     await print(
       stdout,
@@ -101,7 +101,7 @@ export async function show(
     );
     return EXIT_OK;
   } finally {
-    store.close();
+    await store.close();
   }
 }
 

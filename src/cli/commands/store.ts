@@ -18,24 +18,18 @@ import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { databaseFiles } from "../../base/guarded-files.ts";
 import { databasePath } from "../../base/open-file-place.ts";
-import {
-  checkFormat as checkPrograms,
-  APPLICATION_ID as PROGRAMS_ID,
-} from "../../programs/stores/open-database.ts";
-import { SuspensionStoreError } from "../../programs/stores/suspension-store.ts";
+import { PROGRAMS_FILE } from "../../programs/stores/sqlite-store.ts";
+import { RecordError } from "../../record/backend.ts";
+import { checkSqliteFormat } from "../../record/sqlite-file.ts";
 import { shown } from "../../rendering/shown.ts";
-import { SessionStoreError } from "../../sessions/session-errors.ts";
-import {
-  checkFormat as checkSessions,
-  APPLICATION_ID as SESSIONS_ID,
-} from "../../sessions/store/sqlite/store-file.ts";
+import { SESSIONS_FILE } from "../../sessions/store/sqlite-store.ts";
 import { UsageError } from "../errors.ts";
 import { showProgress } from "../progress.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 
 const KINDS = [
-  { kind: "sessions", id: SESSIONS_ID, check: checkSessions },
-  { kind: "programs", id: PROGRAMS_ID, check: checkPrograms },
+  { kind: "sessions", file: SESSIONS_FILE },
+  { kind: "programs", file: PROGRAMS_FILE },
 ] as const;
 
 /** How often a store is copied again that its server changes too fast. */
@@ -209,13 +203,13 @@ function finish(file: string): string {
  */
 function kindOf(database: DatabaseSync): string {
   const id = database.prepare("PRAGMA application_id").get()?.["application_id"];
-  const found = KINDS.find((each) => each.id === id);
+  const found = KINDS.find(({ file }) => file.applicationId === id);
   if (found === undefined) throw new UsageError(shown`the file is no store of sessions or programs`);
   try {
-    found.check(database);
+    checkSqliteFormat(database, found.file);
     return found.kind;
   } catch (error) {
-    if (!(error instanceof SessionStoreError || error instanceof SuspensionStoreError)) throw error;
+    if (!(error instanceof RecordError)) throw error;
     throw new UsageError(shown`${error.message}`);
   }
 }

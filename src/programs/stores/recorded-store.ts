@@ -1,8 +1,9 @@
 import type { MaybePromise } from "../../base/promises.ts";
-import type { ClaimedCall } from "../../engine/call/suspension.ts";
-import type { Backend, Entry, Key, Range } from "../../record/backend.ts";
+import type { CallPlace, ClaimedCall } from "../../engine/call/suspension.ts";
+import { type Backend, type Entry, type Key, type Range, RecordError } from "../../record/backend.ts";
 import type { ClaimState } from "../../record/identity.ts";
-import { type Operation, Operations, type Transaction } from "../../record/operations.ts";
+import { MemoryBackend } from "../../record/memory-backend.ts";
+import { type Operation, Operations, type Transaction, wait } from "../../record/operations.ts";
 import {
   claimOf,
   isHeader,
@@ -15,7 +16,7 @@ import {
 } from "./suspension-store.ts";
 
 /** Under `programCall/PROGRAM/NUMBER`. */
-interface RecordedCall {
+export interface RecordedCall {
   readonly number: number;
   readonly digest: string;
   /** In base64. */
@@ -23,25 +24,38 @@ interface RecordedCall {
 }
 
 /** Under `programAt/SESSION/TURN/MESSAGE/PROGRAM`: the programs of calls are found by it. */
-type ProgramAt = Pick<ProgramHeader, "id" | "callId" | "template">;
+type ProgramAt = CallPlace & Pick<ProgramHeader, "id" | "template">;
 
-/** Under `template/DIGEST`; the parts of it, in base64, are under `templatePart/DIGEST/INDEX`. */
-interface RecordedTemplate {
+/** Under `template/DIGEST`; its bytes, in parts, are under `templatePart/DIGEST/INDEX`. */
+export interface RecordedTemplate {
   readonly digest: string;
   readonly parts: number;
+  /** Whether the parts are not compressed. */
+  readonly isRaw?: true;
 }
 
-/** How many compressed bytes one entry has at most. */
+/** How many bytes of a template one entry has at most. */
 const PART_BYTES = 4_000_000;
 
 /** Stores suspended programs over a backend, which several processes can share: a program continues in one of them. */
 export class RecordedSuspensionStore implements SuspensionStore {
   readonly #operations: Operations;
   readonly #ownsBackend: boolean;
+  readonly #compresses: boolean;
 
-  /** @param options.ownsBackend Whether the store closes it. Default: `true`. */
-  constructor(backend: Backend, { ownsBackend = true }: { readonly ownsBackend?: boolean } = {}) {
+  /**
+   * @param options.ownsBackend Whether the store closes it. Default: `true`.
+   * @param options.compresses Whether it compresses templates. Default: `true`.
+   */
+  constructor(
+    backend: Backend,
+    {
+      ownsBackend = true,
+      compresses = true,
+    }: { readonly ownsBackend?: boolean; readonly compresses?: boolean } = {},
+  ) {
     this.#ownsBackend = ownsBackend;
+    this.#compresses = compresses;
     this.#operations = new Operations(
       backend,
       (cause) => new SuspensionStoreError(`the store of programs failed: ${cause.message}`, { cause }),
@@ -79,31 +93,34 @@ export class RecordedSuspensionStore implements SuspensionStore {
   get(id: string): MaybePromise<StoredProgram | undefined> {
     const ranges: readonly Range[] = [{ key: ["program", id] }, { key: ["sealed", id] }];
     return this.#operations.read(ranges, ([header] = [], [sealed] = []) => {
-      if (header === undefined || sealed === undefined || !isHeader(header.value)) return undefined;
-      return { ...(header.value as ProgramHeader), sealed: bytesOf(sealed.value) };
+      const read = header && headerOf(header);
+      return read && sealed && { ...read, sealed: bytesOf(sealed.value) };
     });
   }
 
   list(): MaybePromise<readonly ProgramHeader[]> {
     return this.#operations.read([{ below: ["program"] }], (found = []) =>
-      found
-        .map(({ value }: Entry<ProgramHeader>) => value)
-        .filter(isHeader)
+      [...found]
+        .sort((one, other) => one.created - other.created)
+        .flatMap((entry) => headerOf(entry) ?? [])
         .sort((one, other) => one.suspendedAt - other.suspendedAt),
     );
   }
 
   remove(id: string): MaybePromise<boolean> {
+    const { backend } = this.#operations;
     return this.#operations.write(function* (transaction) {
-      const header = yield* transaction.get<ProgramHeader>(["program", id]);
-      if (header === undefined) return false;
-      const { sessionId, turnId, messageId, callId } = header;
-      const [here = []] = yield* transaction.entries<ProgramAt>({
-        below: ["programAt", sessionId, turnId, messageId],
-      });
+      const entry = yield* transaction.entry(["program", id]);
+      if (entry === undefined) return false;
+      const place = headerOf(entry) ?? (yield* findPlace(backend, id));
+      const [here = []] = yield* transaction.entries<ProgramAt>(
+        ...(place === undefined ? [] : [{ below: keyAt(place) }]),
+      );
+      for (const table of ["program", "sealed"]) transaction.remove([table, id]);
+      transaction.removeBelow(["programCall", id]);
       for (const { value } of here) {
-        if (value.id !== id && !value.callId.startsWith(`${callId}/`)) continue;
-        transaction.remove(["programAt", sessionId, turnId, messageId, value.id]);
+        if (value.id !== id && !value.callId.startsWith(`${place?.callId}/`)) continue;
+        transaction.remove([...keyAt(value), value.id]);
         transaction.remove(["templateUse", value.template, value.id]);
         for (const table of ["program", "sealed"]) transaction.remove([table, value.id]);
         transaction.removeBelow(["programCall", value.id]);
@@ -154,28 +171,29 @@ export class RecordedSuspensionStore implements SuspensionStore {
 
   addTemplate(digest: string, bytes: Uint8Array): MaybePromise<void> {
     const { zstdCompressSync } = process.getBuiltinModule("node:zlib");
+    const compresses = this.#compresses;
     return this.#operations.write(function* (transaction) {
       if ((yield* transaction.get(["template", digest])) !== undefined) return;
-      const compressed = zstdCompressSync(bytes);
-      const parts = Math.ceil(compressed.length / PART_BYTES);
-      for (let index = 0; index < parts; index++) {
-        const part = compressed.subarray(index * PART_BYTES, (index + 1) * PART_BYTES);
-        transaction.put(["templatePart", digest, String(index)], part.toString("base64"));
-      }
-      transaction.put(["template", digest], { digest, parts } satisfies RecordedTemplate);
+      const written = compresses ? zstdCompressSync(bytes) : bytes;
+      for (const [key, value] of templateEntries(digest, written, !compresses)) transaction.put(key, value);
     });
   }
 
   template(digest: string): MaybePromise<Uint8Array | undefined> {
-    const { zstdDecompressSync } = process.getBuiltinModule("node:zlib");
     const ranges: readonly Range[] = [{ key: ["template", digest] }, { below: ["templatePart", digest] }];
-    // The order of keys is that of texts.
     return this.#operations.read(ranges, ([found] = [], parts = []) => {
       if (found === undefined) return undefined;
+      // The order of keys is that of texts.
       const inOrder = [...parts].sort((one, other) => one.created - other.created);
+      const [first, ...others] = inOrder.map(({ value }) => bytesOf(value));
+      const bytes =
+        first !== undefined && others.length === 0
+          ? first
+          : Buffer.concat(inOrder.map(({ value }) => bytesOf(value)));
+      if ((found.value as RecordedTemplate).isRaw) return bytes;
+      const { zstdDecompressSync } = process.getBuiltinModule("node:zlib");
       try {
-        const compressed = Buffer.concat(inOrder.map(({ value }) => bytesOf(value)));
-        return zstdDecompressSync(compressed, { maxOutputLength: MAX_TEMPLATE_BYTES });
+        return zstdDecompressSync(bytes, { maxOutputLength: MAX_TEMPLATE_BYTES });
       } catch (cause) {
         throw new SuspensionStoreError("the store of programs has a template that is corrupt", { cause });
       }
@@ -206,37 +224,93 @@ export class RecordedSuspensionStore implements SuspensionStore {
   }
 }
 
-function putProgram(
-  transaction: Transaction,
-  { sealed, ...header }: StoredProgram,
-  before: ProgramHeader | undefined,
-): void {
-  const { id, sessionId, turnId, messageId, callId, template } = header;
-  transaction.put(["program", id], { ...header, state: "waiting" } satisfies ProgramHeader);
-  transaction.put(["sealed", id], Buffer.from(sealed).toString("base64"));
-  transaction.put(["programAt", sessionId, turnId, messageId, id], {
-    id,
-    callId,
-    template,
-  } satisfies ProgramAt);
-  if (before?.template === template) return;
-  if (before !== undefined) transaction.remove(["templateUse", before.template, id]);
-  transaction.put(["templateUse", template, id], id);
+/** Stores suspended programs in the memory of this process: they free their heaps while they wait, and end with the process. */
+export class MemorySuspensionStore extends RecordedSuspensionStore {
+  constructor() {
+    super(new MemoryBackend(), { compresses: false });
+  }
 }
 
-function putCall(transaction: Transaction, id: string, { number, digest, sealed }: StoredCall): void {
-  const call: RecordedCall = {
+/** Returns the entries of a program besides its calls. */
+export function* programEntries({
+  sealed,
+  ...header
+}: StoredProgram): Generator<readonly [key: Key, value: unknown]> {
+  const { id, sessionId, turnId, messageId, callId, template } = header;
+  yield [["program", id], header];
+  yield [["sealed", id], sealed];
+  const at: ProgramAt = { id, sessionId, turnId, messageId, callId, template };
+  yield [[...keyAt(header), id], at];
+  yield [["templateUse", template, id], id];
+}
+
+/** Returns the entries of a template. */
+export function* templateEntries(
+  digest: string,
+  bytes: Uint8Array,
+  isRaw = false,
+): Generator<readonly [key: Key, value: unknown]> {
+  const parts = isRaw ? 1 : Math.ceil(bytes.length / PART_BYTES);
+  for (let index = 0; index < parts; index++) {
+    const part = isRaw ? bytes : bytes.subarray(index * PART_BYTES, (index + 1) * PART_BYTES);
+    yield [["templatePart", digest, String(index)], part];
+  }
+  yield [["template", digest], { digest, parts, ...(isRaw && { isRaw }) } satisfies RecordedTemplate];
+}
+
+/** Returns the entry of a call of a program's tool. */
+export function callEntry(id: string, call: StoredCall): readonly [key: Key, value: unknown] {
+  const { number, digest, sealed } = call;
+  const value: RecordedCall = {
     number,
     digest,
     ...(sealed !== undefined && { sealed: Buffer.from(sealed).toString("base64") }),
   };
-  transaction.put(callKey(id, number), call);
+  return [callKey(id, number), value];
+}
+
+/** Returns where a program is that has no readable header; `undefined` if that is not known. */
+function* findPlace(backend: Backend, id: string): Operation<ProgramAt | undefined> {
+  const [all = []] = yield* wait(backend.read([{ below: ["programAt"] }]));
+  return (all as readonly Entry<ProgramAt>[]).find(({ value }) => value.id === id)?.value;
+}
+
+/** Returns what is readable of a program; `undefined` if it was changed, so that it cannot be read and cannot continue. */
+function headerOf(entry: Entry): ProgramHeader | undefined {
+  try {
+    const header = entry.value as ProgramHeader;
+    return isHeader(header) ? header : undefined;
+  } catch (error) {
+    if (error instanceof RecordError || error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+function putProgram(
+  transaction: Transaction,
+  program: StoredProgram,
+  before: ProgramHeader | undefined,
+): void {
+  const { id, template } = program;
+  const isNamed = before?.template === template;
+  if (before !== undefined && !isNamed) transaction.remove(["templateUse", before.template, id]);
+  for (const [key, value] of programEntries({ ...program, state: "waiting" })) transaction.put(key, value);
+}
+
+function putCall(transaction: Transaction, id: string, call: StoredCall): void {
+  transaction.put(...callEntry(id, call));
+}
+
+/** The key below which the programs of a message are. */
+function keyAt({ sessionId, turnId, messageId }: Omit<CallPlace, "callId">): Key {
+  return ["programAt", sessionId, turnId, messageId];
 }
 
 function callKey(id: string, number: number): Key {
   return ["programCall", id, String(number)];
 }
 
-function bytesOf(base64: unknown): Uint8Array {
-  return new Uint8Array(Buffer.from(String(base64), "base64"));
+/** Returns bytes that were stored as such, or in base64. */
+function bytesOf(stored: unknown): Uint8Array {
+  return stored instanceof Uint8Array ? stored : new Uint8Array(Buffer.from(String(stored), "base64"));
 }

@@ -9,7 +9,7 @@ import type {
   SuspendedCall,
   WaitingCall,
 } from "../../engine/call/suspension.ts";
-import { MemorySuspensionStore } from "../stores/memory-store.ts";
+import { MemorySuspensionStore } from "../stores/recorded-store.ts";
 import type { ProgramHeader, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
 import { type SuspensionKey, SuspensionKeys, seal, unseal } from "./keys.ts";
 import {

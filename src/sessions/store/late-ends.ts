@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallIdentity } from "../../record/identity.ts";
-import { readableError } from "./sqlite/statements.ts";
 import type { CallTable } from "./store.ts";
 
 /** The end of a call that is not in the store yet. */
@@ -84,7 +84,7 @@ export class LateEnds {
 
   #fail(error: unknown, identity: CallIdentity, execution: ToolExecution): void {
     const isFirst = this.#problem === undefined;
-    this.#problem = readableError(error);
+    this.#problem = describeThrown(error).message;
     this.#buffer(identity, execution);
     if (!isFirst) return;
     this.#listener.onFailure(this.#problem);
@@ -118,7 +118,7 @@ export class LateEnds {
         this.#size -= next.size;
       }
     } catch (error) {
-      this.#problem = readableError(error);
+      this.#problem = describeThrown(error).message;
       this.#tryLater();
       return;
     }

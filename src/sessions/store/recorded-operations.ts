@@ -55,9 +55,6 @@ export interface NewMessage {
   readonly refusesForgotten?: boolean;
 }
 
-/** The most open sessions of one principal, of all processes; those without a principal share this number. */
-const MAX_SESSIONS = 1_000;
-
 /** What a session has besides its record. Its confirmations and approvals have tables of their own. */
 const TABLES_OF_SESSION = [
   "turn",
@@ -78,20 +75,27 @@ const TABLES_OF_SESSION = [
 /** The tables with what a turn has, by session and turn. */
 const TABLES_OF_TURN = ["message", "call", "execution", "unfinished", "asked"] as const;
 
-/** Returns `false` if the id is in use. */
-export function* addSession(transaction: Transaction, record: SessionRecord): Operation<boolean> {
+/**
+ * Returns `false` if the id is in use.
+ *
+ * @param most How many sessions a principal can have, of all processes; those without a principal share this number. Default: any.
+ */
+export function* addSession(
+  transaction: Transaction,
+  record: SessionRecord,
+  most: number | undefined,
+): Operation<boolean> {
   const { id, principal } = record;
   const owner = principal?.id ?? "";
-  const [[known] = [], ofPrincipal = []] = yield* transaction.entries(
-    { key: ["session", id] },
-    { below: ["sessionOf", owner] },
-  );
-  if (known !== undefined) return false;
-  if (ofPrincipal.length >= MAX_SESSIONS) {
-    throw new TooManySessionsError("the principal has too many open sessions");
+  if ((yield* transaction.get(["session", id])) !== undefined) return false;
+  if (most !== undefined) {
+    const [ofPrincipal = []] = yield* transaction.entries({ below: ["sessionOf", owner] });
+    if (ofPrincipal.length >= most) {
+      throw new TooManySessionsError("the principal has too many open sessions");
+    }
+    transaction.put(["sessionOf", owner, id], id);
   }
   transaction.put(["session", id], record);
-  transaction.put(["sessionOf", owner, id], id);
   return true;
 }
 

@@ -33,6 +33,9 @@ import type {
 
 const NO_LIMITS = { calls: Number.POSITIVE_INFINITY, callsOfTool: Number.POSITIVE_INFINITY };
 
+/** The most open sessions of one principal, of all processes. */
+const MAX_SESSIONS = 1_000;
+
 /** A session store over a backend, which several processes can share. */
 export class RecordedSessionStore implements SessionStore {
   readonly ledger: LedgerTable;
@@ -52,10 +55,12 @@ export class RecordedSessionStore implements SessionStore {
     return this.operations.backend.problem;
   }
 
-  /** @throws {TooManySessionsError} also as a rejection, if the principal has 1,000 open sessions, of all processes. */
+  /** @throws {TooManySessionsError} as a rejection, if several processes write and the principal has 1,000 open sessions of them. */
   addSession(record: SessionRecord): MaybePromise<boolean> {
     const owner = `sessions of ${record.principal?.id ?? ""}`;
-    return this.operations.writeInOrder(owner, (transaction) => addSession(transaction, record));
+    // One that is alone counts them itself.
+    const most = this.operations.backend.isSerial ? undefined : MAX_SESSIONS;
+    return this.operations.writeInOrder(owner, (transaction) => addSession(transaction, record, most));
   }
 
   setMode(sessionId: string, mode: string): MaybePromise<void> {
@@ -128,8 +133,9 @@ export class RecordedSessionStore implements SessionStore {
     );
   }
 
-  async count(identity: CallIdentity, toolName: string): Promise<boolean> {
-    return (await this.countOnce(identity, toolName, NO_LIMITS)) === "counted";
+  count(identity: CallIdentity, toolName: string): MaybePromise<boolean> {
+    const counted = this.countOnce(identity, toolName, NO_LIMITS);
+    return counted instanceof Promise ? counted.then((each) => each === "counted") : counted === "counted";
   }
 
   /** Counts a call, unless it was counted before, or that would exceed a limit of its session. */
@@ -160,10 +166,12 @@ export class RecordedSessionStore implements SessionStore {
   claim(identity: CallIdentity): MaybePromise<Claim> {
     return this.operations.write(function* (transaction): Operation<Claim> {
       const known = yield* stateOf(transaction, identity);
+      if (known === undefined) throw new SessionStoreError("the message of the call is not in the store");
       const state = claimState(known, identity, known);
       if (state === "ended") {
         const ended = yield* transaction.get<RecordedExecution>(executionKey(identity));
-        return { state, execution: (ended as RecordedExecution).execution };
+        if (ended === undefined) throw new SessionStoreError("the call was removed from the store");
+        return { state, execution: ended.execution };
       }
       if (state === "fresh") transaction.put(callKey(identity), { ...known, isClaimed: true });
       return { state };
@@ -171,12 +179,10 @@ export class RecordedSessionStore implements SessionStore {
   }
 
   end(identity: CallIdentity, execution: ToolExecution): MaybePromise<void> {
-    const { sessionId, turnId, messageId, callId } = identity;
+    const { callId } = identity;
     return this.operations.write(function* (transaction) {
-      const known = yield* transaction.get(["message", sessionId, turnId, messageId]);
-      if (known === undefined) return;
       const state = yield* stateOf(transaction, identity);
-      if (state.isEnded) return;
+      if (state === undefined || state.isEnded) return;
       transaction.put(callKey(identity), { ...state, isEnded: true });
       transaction.put(executionKey(identity), { callId, execution } satisfies RecordedExecution);
     });
@@ -330,12 +336,12 @@ export class RecordedSessionStore implements SessionStore {
   }
 }
 
-/** Returns the state of a call of a known message. */
-function* stateOf(transaction: Transaction, identity: CallIdentity): Operation<CallState> {
+/** Returns the state of a call; `undefined` if its message is not known. */
+function* stateOf(transaction: Transaction, identity: CallIdentity): Operation<CallState | undefined> {
   const { sessionId, turnId, messageId, callId, digest } = identity;
   const key: Key = ["message", sessionId, turnId, messageId];
   const [[message] = [], [state] = []] = yield* transaction.entries({ key }, { key: callKey(identity) });
-  if (message === undefined) throw new SessionStoreError("the message of the call is not in the store");
+  if (message === undefined) return undefined;
   return (state?.value as CallState | undefined) ?? { callId, digest };
 }
 

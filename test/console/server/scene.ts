@@ -13,7 +13,7 @@ import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { Credential } from "../../../src/server/access/credential.ts";
 import type { Notify } from "../../../src/server/notifying/notify.ts";
 import { type Server, startServer } from "../../../src/server/server.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { HeldTool } from "../../executor/harness.ts";
 import {
   type ClientName,

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
 import { type ListedConfirmation, TestClient } from "../../server/harness.ts";
 

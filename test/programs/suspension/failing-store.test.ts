@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import { MemorySuspensionStore } from "../../../src/programs/stores/recorded-store.ts";
 import { openSuspensions } from "../../../src/programs/suspension/suspensions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { Suspended } from "./fuzz.ts";
@@ -25,7 +25,7 @@ class FailingStore extends MemorySuspensionStore {
     return super.get(id);
   }
 
-  override take(id: string, revision: number): boolean {
+  override take(id: string, revision: number): ReturnType<MemorySuspensionStore["take"]> {
     this.#check("take");
     return super.take(id, revision);
   }
@@ -112,7 +112,7 @@ test("A program that went on elsewhere stays there when it ends here without hav
   const elsewhere = await suspensions.reopen({ ...stored, describe: describeCall });
   await elsewhere.resume();
   await here.close();
-  expect(store.get(stored.id)?.state).toBe("taken");
+  expect((await store.get(stored.id))?.state).toBe("taken");
   await elsewhere.close();
-  expect(store.get(stored.id)).toBeUndefined();
+  expect(await store.get(stored.id)).toBeUndefined();
 });

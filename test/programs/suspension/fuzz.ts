@@ -2,7 +2,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { CallSuspensions, ReopenedSuspension } from "../../../src/engine/call/suspension.ts";
 import { dispatchCall, ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import { MemorySuspensionStore } from "../../../src/programs/stores/recorded-store.ts";
 import type { StoredProgram } from "../../../src/programs/stores/suspension-store.ts";
 import { openSuspensions } from "../../../src/programs/suspension/suspensions.ts";
 import type { SuspendedTask } from "../../../src/sandboxes/contract/suspension.ts";
@@ -61,8 +61,8 @@ export class Suspended {
       }),
     );
     await asked;
-    const stored = this.store.list().find((header) => header.callId === callId);
-    const suspended = this.store.get(stored?.id ?? "") as StoredProgram;
+    const stored = (await this.store.list()).find((header) => header.callId === callId);
+    const suspended = (await this.store.get(stored?.id ?? "")) as StoredProgram;
     stopped.abort();
     await result;
     return suspended;
@@ -201,7 +201,7 @@ export async function fuzzHeaps(count: number, seed: number): Promise<FuzzReport
     const callId = `c${tried}`;
     const stored = await suspended.begin(callId);
     const store = new MemorySuspensionStore();
-    const template = suspended.store.template(stored.template) ?? new Uint8Array();
+    const template = (await suspended.store.template(stored.template)) ?? new Uint8Array();
     store.addTemplate(stored.template, template);
     restore(store, stored);
     const real = openSuspensions({ store, keys: [KEY] });

@@ -2,7 +2,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import { MemorySuspensionStore } from "../../../src/programs/stores/recorded-store.ts";
 import type { SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
 import type { SuspensionKey } from "../../../src/programs/suspension/keys.ts";
 import { openSuspensions, type Suspensions } from "../../../src/programs/suspension/suspensions.ts";

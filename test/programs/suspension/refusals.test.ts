@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
-import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import { MemorySuspensionStore } from "../../../src/programs/stores/recorded-store.ts";
 import { openSuspensions } from "../../../src/programs/suspension/suspensions.ts";
 import type { SuspendedTask } from "../../../src/sandboxes/contract/suspension.ts";
 import { engineBuild } from "../../../src/sandboxes/quickjs/suspension/engine-build.ts";
@@ -111,7 +111,7 @@ describe("A suspended program is refused", () => {
     const stored = await suspended.begin("c1");
     const store = new MemorySuspensionStore();
     store.put(stored, []);
-    store.addTemplate(stored.template, suspended.store.template(stored.template) ?? new Uint8Array());
+    store.addTemplate(stored.template, (await suspended.store.template(stored.template)) ?? new Uint8Array());
     const suspensions = openSuspensions({ store, keys: [KEY] });
     const reopen = suspensions.reopen.bind(suspensions);
     suspensions.reopen = async (call) => {
@@ -143,7 +143,7 @@ describe("A suspended program is refused", () => {
     const suspended = new Suspended();
     const stored = await suspended.begin("c1");
     const store = new MemorySuspensionStore();
-    store.addTemplate(stored.template, suspended.store.template(stored.template) ?? new Uint8Array());
+    store.addTemplate(stored.template, (await suspended.store.template(stored.template)) ?? new Uint8Array());
     store.put(stored, []);
     const both = [1, 2].map(() => suspended.resume("c1", openSuspensions({ store, keys: [KEY] })));
     const results = await Promise.all(both);
@@ -161,10 +161,10 @@ describe("A suspended program is refused", () => {
     expect((await suspended.resume("c1", openSuspensions({ store, keys: [KEY] })))?.error?.message).toContain(
       "it went on before, or was cancelled",
     );
-    expect(store.get(stored.id)?.state).toBe("taken");
+    expect((await store.get(stored.id))?.state).toBe("taken");
     const policy = openSuspensions({ store, keys: [KEY] });
     await policy.forget({ sessionId: "s1", turnId: "t1", messageId: "", callId: "c1" });
-    expect(store.get(stored.id)?.state).toBe("taken");
+    expect((await store.get(stored.id))?.state).toBe("taken");
   });
 
   test("whatever is changed of what is stored", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { ask, deny, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import { programTools } from "../../../src/programs/program-tools.ts";
-import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import { MemorySuspensionStore } from "../../../src/programs/stores/recorded-store.ts";
 import type { Confirmation } from "../../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { Lives } from "./lives.ts";

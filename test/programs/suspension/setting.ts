@@ -8,7 +8,7 @@ import type { SuspensionKey } from "../../../src/programs/suspension/keys.ts";
 import { openSuspensions, type Suspensions } from "../../../src/programs/suspension/suspensions.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 
 /** A key of tests. */

@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { Random } from "../../guests/fuzz/random.ts";
 import { type Disk, interleave, type Progress } from "../interleave.ts";
 import { SessionsSubject } from "../sessions-subject.ts";

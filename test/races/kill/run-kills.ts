@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { FAULTS, type Fault, faultsOf } from "../check.ts";
 import type { ClassResult } from "../run.ts";
 import { readVectors, type Vector } from "../vector.ts";
@@ -85,8 +85,10 @@ async function inspect(
   const hasEnded = lines.some((line) => "hasEnded" in line && line.hasEnded);
   const file = join(folder, "store.db");
   const database = new DatabaseSync(file);
-  const rows = database.prepare("SELECT id FROM inquiries ORDER BY place").all();
-  const confirmationIds = rows.map(({ id }) => String(id));
+  const rows = database
+    .prepare("SELECT value FROM record WHERE key LIKE 'confirmation/%' ORDER BY created")
+    .all();
+  const confirmationIds = rows.map(({ value }) => JSON.parse(String(value)).confirmation.id as string);
   database.close();
   const store = new SqliteSessionStore(file);
   try {

@@ -17,7 +17,7 @@ import { LocalConfirmations } from "../../../src/sessions/confirmations/local-co
 import { SharedConfirmations } from "../../../src/sessions/confirmations/shared-confirmations.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { RecordedSessionStore } from "../../../src/sessions/store/recorded-store.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { NO_POSTGRES, type PostgresServer, startPostgres } from "../../record/postgres-server.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";

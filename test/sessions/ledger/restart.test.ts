@@ -1,14 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { HostPolicy, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import type { HistoryCondition } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { answerTo, call, Gate, type TestSessions, testSessions, tool } from "../harness.ts";
 
@@ -202,19 +201,4 @@ test("a store without a ledger makes conditions unclear that look back beyond th
   await before.sessions.close();
   const { sessions } = await start();
   expect(await pays(sessions.get("s") as Session, 1)).toBe(false);
-});
-
-test("a file of the first format with sessions lacks the calls before", async () => {
-  const file = join(folder, "old.sqlite");
-  const store = new SqliteSessionStore(file);
-  await store.addSession({ id: "s", mode: "cautious", kind: "main", openedAt: 1 });
-  store.close();
-  const database = new DatabaseSync(file);
-  database.exec(
-    "DROP TABLE ledger; DROP TABLE ledger_state; DROP TABLE forgotten_turns; DROP TABLE removed_approvals; PRAGMA user_version = 1",
-  );
-  database.close();
-  const opened = new SqliteSessionStore(file);
-  expect(await opened.ledger.ledgerState()).toEqual({ entries: [], missingUntil: undefined });
-  opened.close();
 });

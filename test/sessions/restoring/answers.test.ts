@@ -14,7 +14,7 @@ import type { CallConfirmation } from "../../../src/sessions/confirmations/confi
 import type { ConfirmationOptions } from "../../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 
 const GRANT = { sandbox: "host", limits: { wallTimeMs: 60_000 } } as const;

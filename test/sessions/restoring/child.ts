@@ -6,7 +6,7 @@ import { appendFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { openJournal } from "../../../src/journal/journal.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { answerTo, call, testSessions, tool } from "../harness.ts";
 
 const [, , folder = "", mode = ""] = process.argv;

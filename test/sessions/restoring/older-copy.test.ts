@@ -6,7 +6,7 @@ import { openJournal } from "../../../src/journal/journal.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import type { Session } from "../../../src/sessions/session.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { call, Gate, testSessions, tool } from "../harness.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandgate-older-copy-"));

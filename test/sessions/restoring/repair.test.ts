@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Journal, openJournal } from "../../../src/journal/journal.ts";
 import type { Session } from "../../../src/sessions/session.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { LossyStore } from "../../races/lossy-store.ts";
 import { answerTo, call, Gate, type TestSessions, testSessions, tool } from "../harness.ts";

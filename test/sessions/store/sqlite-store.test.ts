@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
-import { bringToFormat } from "../../../src/sessions/store/sqlite/store-file.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { DATABASE_INTERFERENCES } from "../../base/database-interferences.ts";
 import { CONFIRMATION, MESSAGE, SESSION } from "./records.ts";
 
@@ -42,9 +41,7 @@ describe("A file of sessions", () => {
 
   test("is refused as long as another process has it open", () => {
     const store = new SqliteSessionStore(file);
-    const entry = JSON.stringify(
-      join(import.meta.dirname, "../../../src/sessions/store/sqlite/sqlite-store.ts"),
-    );
+    const entry = JSON.stringify(join(import.meta.dirname, "../../../src/sessions/store/sqlite-store.ts"));
     const program = `const { SqliteSessionStore } = await import(${entry});
       try { new SqliteSessionStore(${JSON.stringify(file)}); } catch (error) { console.log(error.message); }`;
     const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
@@ -68,7 +65,7 @@ describe("A file of sessions", () => {
     act(file);
     // Without a write, so that a server is not ready.
     expect(store.problem).toMatch(problem);
-    const writes = await Promise.allSettled([
+    const writes = await Promise.allSettled<unknown>([
       store.addMessage(MESSAGE),
       store.addConfirmation(CONFIRMATION),
       store.ledger.resetLedger(1),
@@ -106,7 +103,7 @@ describe("A file of sessions", () => {
     change("PRAGMA user_version = 99");
     const before = readFileSync(file);
     expect(() => new SqliteSessionStore(file)).toThrow(
-      /the file has format 99, and this version of sandgate reads formats up to 4: use the version that wrote/,
+      /the file has format 99, and this version of sandgate reads formats up to 5: use the version that wrote/,
     );
     expect(readFileSync(file)).toEqual(before);
   });
@@ -130,9 +127,11 @@ describe("A file of sessions", () => {
     await store.addMessage(MESSAGE);
     await store.addConfirmation(CONFIRMATION);
     store.close();
-    change("UPDATE inquiries SET inquiry = '{'");
+    change("UPDATE record SET value = '{' WHERE key = 'confirmation/q1'");
     const reopened = new SqliteSessionStore(file);
-    expect(() => reopened.confirmation("q1")).toThrow("the session store has a record that is not JSON");
+    expect(() => reopened.confirmation("q1")).toThrow(
+      "the session store failed: it has a record that is not JSON",
+    );
     reopened.close();
   });
 
@@ -140,7 +139,7 @@ describe("A file of sessions", () => {
     const store = new SqliteSessionStore(file);
     store.close();
     store.close();
-    await expect(store.addSession(SESSION)).rejects.toThrow("database is not open");
+    await expect(async () => store.addSession(SESSION)).rejects.toThrow("database is not open");
   });
 
   test("has what was written before it was closed, even if nobody waited for it", async () => {
@@ -150,35 +149,6 @@ describe("A file of sessions", () => {
     expect(await added).toBe(true);
     const reopened = new SqliteSessionStore(file);
     expect(reopened.sessions()).toEqual([SESSION]);
-    reopened.close();
-  });
-});
-
-describe("bringToFormat", () => {
-  const FIRST = "CREATE TABLE a (x TEXT); INSERT INTO a VALUES ('kept');";
-  const SECOND = "ALTER TABLE a ADD COLUMN y TEXT; UPDATE a SET y = x;";
-
-  test("applies the migrations that a file lacks, each once", () => {
-    const database = new DatabaseSync(file);
-    bringToFormat(database, [FIRST]);
-    bringToFormat(database, [FIRST, SECOND]);
-    bringToFormat(database, [FIRST, SECOND]);
-    expect(database.prepare("SELECT * FROM a").all()).toEqual([
-      expect.objectContaining({ x: "kept", y: "kept" }),
-    ]);
-    database.close();
-  });
-
-  test("leaves a file in its format if a migration fails", () => {
-    const database = new DatabaseSync(file);
-    bringToFormat(database, [FIRST]);
-    expect(() => bringToFormat(database, [FIRST, `${SECOND} INSERT INTO missing VALUES (1);`])).toThrow(
-      /no such table/,
-    );
-    database.close();
-    const reopened = new DatabaseSync(file);
-    expect(reopened.prepare("PRAGMA user_version").get()?.["user_version"]).toBe(1);
-    expect(reopened.prepare("SELECT * FROM a").all()).toEqual([expect.objectContaining({ x: "kept" })]);
     reopened.close();
   });
 });

@@ -7,7 +7,7 @@ import { PostgresBackend } from "../../../src/record/postgres-backend.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { RecordedSessionStore } from "../../../src/sessions/store/recorded-store.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { NO_POSTGRES, type PostgresServer, startPostgres } from "../../record/postgres-server.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";

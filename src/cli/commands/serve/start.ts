@@ -72,7 +72,7 @@ export async function start(
 
 /** Opens the file of the sessions of one server. */
 async function openSessionStore(file: string): Promise<SessionStore> {
-  const { SqliteSessionStore } = await import("../../../sessions/store/sqlite/sqlite-store.ts");
+  const { SqliteSessionStore } = await import("../../../sessions/store/sqlite-store.ts");
   return new SqliteSessionStore(file);
 }
 

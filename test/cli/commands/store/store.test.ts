@@ -15,7 +15,7 @@ import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { SqliteSuspensionStore } from "../../../../src/programs/stores/sqlite-store.ts";
-import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite-store.ts";
 import { createFolder, type Outcome, sandgate } from "../../sandgate.ts";
 import { start } from "../../serve.ts";
 

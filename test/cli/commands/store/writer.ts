@@ -1,4 +1,4 @@
-import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite-store.ts";
 
 /** Adds sessions to a store until it is killed, and prints how many are in it, in a line each. */
 const store = new SqliteSessionStore(process.argv[2] ?? "");

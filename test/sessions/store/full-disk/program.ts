@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite-store.ts";
 import { call, Gate, testSessions, tool } from "../../harness.ts";
 
 const [, , disk = ""] = process.argv;

@@ -3,7 +3,7 @@
  * it is told how many.
  */
 import { writeSync } from "node:fs";
-import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite-store.ts";
 import { SCRIPT } from "./script.ts";
 
 const [, , file = "", count = ""] = process.argv;

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../../src/sessions/store/sqlite-store.ts";
 import { SCRIPT, statesOf } from "./script.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandgate-kill-"));
