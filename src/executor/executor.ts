@@ -5,8 +5,8 @@ import { FairBudget } from "../base/fair-budget.ts";
 import { refuseUnknown } from "../base/unknown-names.ts";
 import { checkMembers, type DispatchContext, guardRedactions } from "../engine/call/context.ts";
 import { Authentication, type Credentials } from "../http/authentication.ts";
+import { Door } from "../http/door.ts";
 import { BASE_PATH_FORM, isBasePath, refuseUnprotected } from "../http/listen-address.ts";
-import type { Guards, MoreRoutes } from "../http/more-routes.ts";
 import { bind, openServer } from "../http/open-server.ts";
 import type { RefusedRequest } from "../http/refusals.ts";
 import { type CheckedTls, checkTls } from "../http/tls/server-tls.ts";
@@ -18,7 +18,7 @@ import { completeLimits, type ExecutorLimits, HELD_BODIES } from "./limits.ts";
 import type { ExecutorContext } from "./once/call-runner.ts";
 import { Dispatcher } from "./once/dispatcher.ts";
 import { contextOf, EXECUTOR_NAMES, type ExecutorOptions, type ListeningOptions } from "./options.ts";
-import { Routes } from "./routes.ts";
+import { ExecutorRoutes, type MoreRoutes } from "./routes.ts";
 
 /**
  * Milliseconds that idle connections stay open after the last response, since a request may be in transit.
@@ -40,7 +40,8 @@ interface ExecutorParts {
 export class Executor implements AsyncDisposable {
   readonly #server: Server;
   readonly #dispatcher: Dispatcher;
-  readonly #routes: Routes;
+  readonly #door: Door;
+  readonly #routes: ExecutorRoutes;
   /** `undefined` if there are no framed connections. */
   readonly #frames: FrameUpgrades | undefined;
   readonly #more: MoreRoutes | undefined;
@@ -73,7 +74,9 @@ export class Executor implements AsyncDisposable {
       };
       return JSON.stringify({ tools: registry.definitions().filter(({ name }) => listsAll || mayRun(name)) });
     };
+    const { metrics, processId } = this.#dispatcher;
     const reportRefusal = (refused: RefusedRequest): void => {
+      metrics.refused(refused.code);
       try {
         onRefusal?.(refused);
       } catch {
@@ -81,7 +84,7 @@ export class Executor implements AsyncDisposable {
       }
     };
     const reportHandshake = (refused: RefusedHandshake): void => {
-      this.#dispatcher.metrics.refusedHandshake();
+      metrics.refusedHandshake();
       try {
         onRefusedHandshake?.(refused);
       } catch {
@@ -90,40 +93,31 @@ export class Executor implements AsyncDisposable {
     };
     const bodies = new FairBudget(limits.bodyBytes * HELD_BODIES, limits.bodyBytes);
     const unread = openUnreadBudget();
-    this.#routes = new Routes({
-      dispatcher: this.#dispatcher,
+    const door = new Door({
       authentication,
-      limits,
-      bodies,
-      unread,
-      writeTools,
+      requestMs: limits.requestMs,
+      processId,
+      isDraining: () => this.#dispatcher.isDraining,
       onRefusal: reportRefusal,
-      more,
     });
-    const { metrics } = this.#dispatcher;
+    this.#door = door;
+    const dispatcher = this.#dispatcher;
+    this.#routes = new ExecutorRoutes({ dispatcher, door, limits, bodies, unread, writeTools, more });
+    more?.register(door);
     const { server, connections } = openServer(limits, tls, {
-      onRequest: (request, response) => this.#routes.handle(request, response),
+      onRequest: (request, response) => door.handle(request, response),
       onRefusedConnection: () => metrics.connectionRefused(),
       onRefusedHandshake: reportHandshake,
       shouldUpgrade: (request) => hasFrames && FrameUpgrades.wanted(request, authentication.basePath),
     });
     this.#server = server;
     this.#tls = connections;
-    this.#routes.tls = connections;
+    door.tls = connections;
     // Every call that is accepted may come on a connection of its own, all at the same time.
     this.#backlog = Math.min(Math.max(limits.inFlight + limits.queued, MIN_BACKLOG), MAX_BACKLOG);
     // Without the callback, Node.js would pass every upgrade on, so there are no framed connections.
     if (!hasFrames || !("shouldUpgradeCallback" in this.#server)) return;
-    const frames = new FrameUpgrades({
-      dispatcher: this.#dispatcher,
-      guards: this.#routes,
-      limits,
-      bodies,
-      unread,
-      more,
-      isAnsweringOn: (socket) => this.#routes.isAnsweringOn(socket),
-      onRefusal: reportRefusal,
-    });
+    const frames = new FrameUpgrades({ dispatcher, door, limits, bodies, unread, more });
     this.#frames = frames;
     this.#server.on("upgrade", (request, socket, head) => frames.handle(request, socket as Socket, head));
   }
@@ -187,7 +181,7 @@ export class Executor implements AsyncDisposable {
     });
     this.#address = bound.address;
     this.#isLocal = bound.isLocal;
-    this.#routes.hostCheck = bound.hostCheck;
+    this.#door.hostCheck = bound.hostCheck;
     if (bound.isUnixSocket) authentication.assumeLocal();
   }
 
@@ -203,11 +197,6 @@ export class Executor implements AsyncDisposable {
   /** The address that the executor listens on: `127.0.0.1:7420`, `unix:/run/sandgate.sock` or `fd:3`. */
   get address(): string {
     return this.#address;
-  }
-
-  /** What every request passes. @internal */
-  get guards(): Guards {
-    return this.#routes;
   }
 
   /**
@@ -231,11 +220,11 @@ export class Executor implements AsyncDisposable {
       throw new TypeError("a reload cannot begin to use TLS: restart the server");
     if (checked !== undefined) this.#tls?.checkReplacement(checked);
     const authorities = checked?.authorities ?? this.#tls?.authorities ?? "";
-    const before = this.#routes.authentication;
+    const before = this.#door.authentication;
     const authentication = new Authentication(credentials, { before, authorities });
     if (!this.#isLocal) this.#refuseUnprotected(authentication.isRequired);
     if (checked !== undefined) this.#tls?.replace(checked);
-    this.#routes.authentication = authentication;
+    this.#door.authentication = authentication;
     this.#dispatcher.context = { ...this.#dispatcher.context, registry, policy };
   }
 
@@ -277,7 +266,7 @@ export class Executor implements AsyncDisposable {
       this.#tls?.destroyAll();
     }, this.#drainMs);
     do await Promise.race([delay(LINGER_MS, undefined, { ref: false }), closed]);
-    while (hasConnections && (this.#routes.open > 0 || connections?.areBusy === true));
+    while (hasConnections && (this.#door.open > 0 || connections?.areBusy === true));
     connections?.end();
     this.#server.close();
     await closed;

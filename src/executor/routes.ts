@@ -1,31 +1,44 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { IncomingMessage } from "node:http";
 import type { FairBudget } from "../base/fair-budget.ts";
-import { type Authentication, authenticate, type Sender } from "../http/authentication.ts";
-import { stripBasePath } from "../http/listen-address.ts";
-import type { MoreRoutes } from "../http/more-routes.ts";
+import { authenticate, type Sender } from "../http/authentication.ts";
+import { ANSWERED, type Door, type Incoming } from "../http/door.ts";
 import { ProcessMetrics } from "../http/process-metrics.ts";
-import { withoutOthers, writeMetrics } from "../http/prometheus-text.ts";
-import { type RefusedRequest, refusalOf, refuse, refusedRequest } from "../http/refusals.ts";
-import { HostCheck, refuseRepeated } from "../http/request.ts";
-import { limitReadingTime, limitUnread, respond, respondJson } from "../http/respond.ts";
-import type { TlsConnections } from "../http/tls/tls-connections.ts";
+import { type Metric, withoutOthers, writeMetrics } from "../http/prometheus-text.ts";
+import { limitUnread, respond, respondJson } from "../http/respond.ts";
 import { UnreadAnswers } from "../http/unread-answers.ts";
 import type { Principal } from "../policy/principal.ts";
-import {
-  DISPATCH_PATH,
-  EXECUTOR_HEADER,
-  HEALTH_PATH,
-  METRICS_PATH,
-  READY_PATH,
-  TOOLS_PATH,
-  writeProcessStamp,
-} from "../remote-protocol/http.ts";
-import { type RequestRefusal, remoteProblem } from "../remote-protocol/problems.ts";
-import type { DispatchRequest } from "../remote-protocol/shapes.ts";
+import type { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
+import { DISPATCH_PATH, HEALTH_PATH, METRICS_PATH, READY_PATH, TOOLS_PATH } from "../remote-protocol/http.ts";
+import { remoteProblem } from "../remote-protocol/problems.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import type { ExecutorLimits } from "./limits.ts";
 import type { Dispatcher } from "./once/dispatcher.ts";
+
+/** A route of the executor that needs a credential, by its method and path. */
+export type ExecutorRoute =
+  | `POST ${typeof DISPATCH_PATH}`
+  | `GET ${typeof FRAMES_PATH | typeof TOOLS_PATH | typeof METRICS_PATH}`;
+
+/** Routes in addition to those of the remote protocol, on the same server. */
+export interface MoreRoutes {
+  /** Adds them to those of the server, once. */
+  register(door: Door): void;
+  /** Whether they accept credentials of their own: a request without any is then never accepted. */
+  readonly hasCredentials: boolean;
+  /**
+   * Checks whether an authenticated sender may use a route of the executor.
+   *
+   * @param route Its method and path: `POST /v1/dispatch`.
+   * @throws {RequestRefusal} otherwise.
+   */
+  admit(route: ExecutorRoute, sender: Sender): void;
+  /** Why no call that is accepted now would run; `undefined` if calls run. */
+  readonly unreadiness: string | undefined;
+  /** Metrics in addition to those of the executor. */
+  readMetrics(): readonly Metric[];
+  /** Ends everything that is under way. Later requests are refused. */
+  drain(): Promise<void>;
+}
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
@@ -37,179 +50,96 @@ const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=ut
  */
 export type WriteTools = (principal: Principal | undefined, listsAll: boolean) => string;
 
-/** What {@link Routes} are made of. */
-export interface RoutesParts {
+/** What {@link ExecutorRoutes} are made of. */
+export interface ExecutorRoutesParts {
   readonly dispatcher: Dispatcher;
-  readonly authentication: Authentication;
+  readonly door: Door;
   readonly limits: ExecutorLimits;
   /** The memory for the bodies of calls. */
   readonly bodies: FairBudget;
   /** The memory for what clients have not read. */
   readonly unread: FairBudget;
   readonly writeTools: WriteTools;
-  /** Receives each request that is refused. Must not throw. */
-  readonly onRefusal: (refused: RefusedRequest) => void;
   /** Further routes. */
   readonly more: MoreRoutes | undefined;
 }
 
-/** Checks the host and the sender of each request, and responds to it by its path. */
-export class Routes {
-  /** Refuses all requests until the executor's address is known. */
-  hostCheck: HostCheck = new HostCheck([]);
-  authentication: Authentication;
-  /** The connections of a server with TLS. */
-  tls: TlsConnections | undefined;
+/** The routes of the remote protocol. */
+export class ExecutorRoutes {
   readonly process: ProcessMetrics = new ProcessMetrics();
   /** Whether load balancers may send calls. */
   isReady = true;
   readonly #dispatcher: Dispatcher;
+  readonly #door: Door;
   readonly #dispatchRoute: DispatchRoute;
-  readonly #requestMs: number;
   readonly #unread: FairBudget;
   readonly #writeTools: WriteTools;
-  readonly #onRefusal: (refused: RefusedRequest) => void;
   readonly #more: MoreRoutes | undefined;
-  #open = 0;
-  /** The number of open responses on each connection. */
-  readonly #openOn = new WeakMap<Socket, number>();
 
-  constructor({
-    dispatcher,
-    authentication,
-    limits,
-    bodies,
-    unread,
-    writeTools,
-    onRefusal,
-    more,
-  }: RoutesParts) {
+  constructor({ dispatcher, door, limits, bodies, unread, writeTools, more }: ExecutorRoutesParts) {
     this.#dispatcher = dispatcher;
-    this.authentication = authentication;
+    this.#door = door;
     this.#dispatchRoute = new DispatchRoute(dispatcher, limits, bodies, unread);
-    this.#requestMs = limits.requestMs;
     this.#unread = unread;
     this.#writeTools = writeTools;
-    this.#onRefusal = onRefusal;
     this.#more = more;
-  }
-
-  /** The number of requests whose responses have not been sent completely. */
-  get open(): number {
-    return this.#open;
-  }
-
-  /** Whether a response on a connection has not been sent completely. */
-  isAnsweringOn(socket: Socket): boolean {
-    return (this.#openOn.get(socket) ?? 0) > 0;
-  }
-
-  /** See {@link Guards.refuseRetired}. */
-  refuseRetired(socket: Socket): void {
-    if (this.tls?.isRetired(socket))
-      throw remoteProblem("unauthenticated", "the authorities of certificates were replaced: connect again");
-  }
-
-  /** Responds to a request, now or later. Never throws. */
-  handle(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
-    this.#open++;
-    this.#openOn.set(socket, (this.#openOn.get(socket) ?? 0) + 1);
-    response.on("close", () => {
-      this.#open--;
-      this.#openOn.set(socket, (this.#openOn.get(socket) ?? 0) - 1);
+    // Health probes know neither the executor's names nor its credentials.
+    this.#add(HEALTH_PATH, (incoming) => answerStatus(incoming, undefined));
+    this.#add(READY_PATH, (incoming) => answerStatus(incoming, this.#unreadiness));
+    this.#add(DISPATCH_PATH, (incoming) => {
+      this.#dispatch(incoming).catch((thrown) => door.fail(incoming, thrown));
     });
-    limitReadingTime(response, this.#requestMs);
-    // A broken connection is handled in `close`.
-    response.on("error", ignore);
-    try {
-      const { processId } = this.#dispatcher;
-      response.setHeader(EXECUTOR_HEADER, writeProcessStamp(processId, performance.now()));
-      if (this.#dispatcher.isDraining || this.tls?.isRetired(socket))
-        response.setHeader("connection", "close");
-      this.refuseRetired(socket);
-      this.#answer(request, response);
-    } catch (thrown) {
-      this.#fail(request, response, thrown);
-    }
+    this.#add(TOOLS_PATH, (incoming) =>
+      this.#answerSender(incoming, TOOLS_PATH, (sender) =>
+        respondJson(incoming.response, this.#writeTools(sender.principal, !this.#mayDispatch(sender))),
+      ),
+    );
+    this.#add(METRICS_PATH, (incoming) =>
+      this.#answerSender(incoming, METRICS_PATH, (sender) =>
+        respond(incoming.response, 200, PROMETHEUS_TEXT, this.#writeMetrics(sender)),
+      ),
+    );
   }
 
-  #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown, body?: DispatchRequest): void {
-    const problem = refusalOf(thrown);
-    this.#report(request, problem, body);
-    if (response.headersSent) response.destroy();
-    else refuse(request, response, problem);
+  /** Adds a route without a query. The handler checks the method, after the host. */
+  #add(path: string, handle: (incoming: Incoming) => void): void {
+    this.#door.routes.all(path, ({ env }) => {
+      if (env.request.url !== path) this.#door.refuseUnknown(env);
+      handle(env);
+      return ANSWERED;
+    });
   }
 
-  /** Counts a problem, and reports it to the operator. */
-  #report(request: IncomingMessage, problem: RequestRefusal, body?: DispatchRequest): void {
-    this.#dispatcher.metrics.refused(problem.code);
-    this.#onRefusal(refusedRequest(request, problem, body));
-  }
-
-  #answer(request: IncomingMessage, response: ServerResponse): void {
-    refuseRepeated(request);
-    stripBasePath(request, this.authentication.basePath);
-    switch (request.url) {
-      // Health probes know neither the executor's names nor its credentials.
-      case HEALTH_PATH:
-        answerStatus(request, response, undefined);
-        break;
-      case READY_PATH:
-        answerStatus(request, response, this.#unreadiness);
-        break;
-      case DISPATCH_PATH:
-        this.#dispatch(request, response).catch((thrown) => this.#fail(request, response, thrown));
-        break;
-      case TOOLS_PATH:
-        this.#answerSender(request, response, TOOLS_PATH, (sender) =>
-          respondJson(response, this.#writeTools(sender.principal, !this.#mayDispatch(sender))),
-        );
-        break;
-      case METRICS_PATH:
-        this.#answerSender(request, response, METRICS_PATH, (sender) =>
-          respond(response, 200, PROMETHEUS_TEXT, this.#writeMetrics(sender)),
-        );
-        break;
-      default:
-        if (this.#more?.has(request)) {
-          const fail = (thrown: unknown): void => this.#fail(request, response, thrown);
-          this.#more.handle(request, response, this).catch(fail);
-          break;
-        }
-        this.hostCheck.check(request.headers);
-        throw remoteProblem("not_found", "the path does not exist");
-    }
-  }
-
-  async #dispatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { authentication } = this;
+  async #dispatch(incoming: Incoming): Promise<void> {
+    const { request, response } = incoming;
+    const door = this.#door;
+    const { authentication } = door;
     const sender = await this.#senderOf(request, "POST");
     this.#more?.admit(`POST ${DISPATCH_PATH}`, sender);
     this.#dispatchRoute.handle(request, response, sender, {
       admit: () => {
-        if (this.authentication !== authentication) this.authentication.refuseUnlessCurrent(sender);
+        if (door.authentication !== authentication) door.authentication.refuseUnlessCurrent(sender);
         this.#more?.admit(`POST ${DISPATCH_PATH}`, sender);
       },
-      fail: (thrown, body) => this.#fail(request, response, thrown, body),
-      report: (problem, body) => this.#report(request, problem, body),
+      fail: (thrown, body) => door.fail(incoming, thrown, body),
+      report: (problem, body) => void door.report(request, problem, body),
     });
   }
 
   /** Responds to a request without a body if its sender is authenticated, and may send it. */
   #answerSender(
-    request: IncomingMessage,
-    response: ServerResponse,
+    incoming: Incoming,
     path: typeof TOOLS_PATH | typeof METRICS_PATH,
     answer: (sender: Sender) => void,
   ): void {
+    const { request, response } = incoming;
     const method = path === METRICS_PATH && request.method === "HEAD" ? "HEAD" : "GET";
     const answered = this.#senderOf(request, method).then((sender) => {
       this.#more?.admit(`GET ${path}`, sender);
       limitUnread(response, new UnreadAnswers(this.#unread, sender.caller));
       answer(sender);
     });
-    answered.catch((thrown) => this.#fail(request, response, thrown));
+    answered.catch((thrown) => this.#door.fail(incoming, thrown));
   }
 
   /** Those who only read see the tools of everyone. */
@@ -234,16 +164,14 @@ export class Routes {
 
   /** Checks the host and the method of a request, and authenticates its sender. */
   async #senderOf(request: IncomingMessage, method: "GET" | "HEAD" | "POST"): Promise<Sender> {
-    const authority = this.hostCheck.check(request.headers);
+    const authority = this.#door.hostCheck.check(request.headers);
     requireMethod(request, method);
-    return authenticate(this, request, authority);
+    return authenticate(this.#door, request, authority);
   }
 }
 
-function ignore(): void {}
-
 /** @param problem `undefined` if all is well. */
-function answerStatus(request: IncomingMessage, response: ServerResponse, problem: string | undefined): void {
+function answerStatus({ request, response }: Incoming, problem: string | undefined): void {
   // Probes may ask for the head only. Node does not send a body in response to `HEAD`.
   if (request.method !== "HEAD") requireMethod(request, "GET");
   respond(response, problem === undefined ? 200 : 503, PLAIN_TEXT, `${problem ?? "ok"}\n`);

@@ -233,7 +233,7 @@ export class Server implements AsyncDisposable {
     const access = withCredentials(own, credentials, this.#hasExecutor);
     this.#executor.reload({ registry, policy: this.#executorPolicy, ...access });
     this.#tools.replace({ registry, policy });
-    this.#routes.reload(new Clients(credentials, this.#operator), this.#executor.guards);
+    this.#routes.reload(new Clients(credentials, this.#operator));
     if (modes !== undefined) this.sessions.replaceModes(modes);
     this.#routes.toolsChanged();
     this.#console?.pageChanges.change();

@@ -1,26 +1,29 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import { FairBudget } from "../base/fair-budget.ts";
 import { MAX_DELAY_MS, race } from "../base/timers.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../executor/limits.ts";
+import type { ExecutorRoute, MoreRoutes } from "../executor/routes.ts";
 import { authenticate, noteSender, type Sender } from "../http/authentication.ts";
-import type { ExecutorRoute, Guards, MoreRoutes } from "../http/more-routes.ts";
+import { ANSWERED, type Door, type Incoming } from "../http/door.ts";
 import type { Metric } from "../http/prometheus-text.ts";
-import { draining, forbidden, notFound } from "../http/refusals.ts";
+import { draining, forbidden, notFound, storeFailed } from "../http/refusals.ts";
 import { limitUnread, respondJson } from "../http/respond.ts";
 import type { McpServer } from "../mcp/server/mcp-server.ts";
 import { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
 import { DISPATCH_PATH, JSON_MEDIA_TYPE } from "../remote-protocol/http.ts";
 import { RequestRefusal } from "../remote-protocol/problems.ts";
+import { SessionStoreError } from "../sessions/session-errors.ts";
 import { Client, type Clients, OPERATOR_CALLER, type OwnedSession } from "./access/client.ts";
 import { admit } from "./access/route-access.ts";
 import { LOGGING_IN, LOGIN_CALLER, loginOf, MAX_LOGIN_BYTES } from "./console/logins.ts";
-import { PageFiles } from "./console/page-files.ts";
-import { type App, Exchange } from "./http/exchange.ts";
+import { PAGE_PATH } from "./console/page-files.ts";
+import { type App, type AppBindings, Exchange } from "./http/exchange.ts";
 import { Origins } from "./http/origins.ts";
 import { sendPushed, sendResponse } from "./http/send-response.ts";
 import { MCP_PATH, ProtectedResource } from "./mcp/protected-resource.ts";
 import type { TokenSenders } from "./mcp/token-senders.ts";
-import { sessionApp } from "./routes/app.ts";
+import { addOperations, sessionHandlers } from "./routes/app.ts";
 import type { SessionService } from "./service.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
@@ -38,24 +41,14 @@ export class McpRoutes {
     this.tokens = tokens;
   }
 
-  /** Whether a request is for the MCP server. */
-  static has({ url = "" }: IncomingMessage): boolean {
-    return url === MCP_PATH || url.startsWith(`${MCP_PATH}?`);
-  }
-
-  /** Whether a request is for the metadata, which need no credentials. */
-  isPublic({ url = "" }: IncomingMessage): boolean {
-    return this.tokens !== undefined && ProtectedResource.has(url);
-  }
-
   /**
    * Returns who sent a request: by the server's own credentials, or by an access token.
    *
    * @throws {RequestRefusal} as a rejection.
    */
-  async senderOf(request: IncomingMessage, authority: string, guards: Guards): Promise<Sender> {
+  async senderOf(request: IncomingMessage, authority: string, door: Door): Promise<Sender> {
     try {
-      return await authenticate(guards, request, authority);
+      return await authenticate(door, request, authority);
     } catch (problem) {
       if (this.tokens === undefined) throw problem;
       const sender = await this.tokens.senderOf(request, problem);
@@ -112,16 +105,25 @@ export class McpRoutes {
 /** The method of MCP 2026-07-28 whose response lasts. The header has the method of the message, or the request is refused. */
 const LISTEN_METHOD = "subscriptions/listen";
 
-/** The paths of the routes, and what is below them. */
-const PATH =
-  /^\/v1\/(?:sessions|confirmations|programs|policy|pause|resume|overview|journal|console\/tools)(?:[/?]|$)/;
+/** The paths of operations, with all that is below them: only clients learn what is there. */
+const AREAS: readonly string[] = [
+  "/v1/sessions",
+  "/v1/confirmations",
+  "/v1/programs",
+  "/v1/policy",
+  "/v1/pause",
+  "/v1/resume",
+  "/v1/overview",
+  "/v1/journal",
+  "/v1/console/tools",
+];
 /** Those that only a server with a console has. */
-const CONSOLE_PATH = /^\/v1\/(?:console|calls)(?:[/?]|$)/;
+const CONSOLE_AREAS: readonly string[] = ["/v1/console", "/v1/calls"];
 
 /** The routes over which calls come. */
 const DISPATCHING: readonly ExecutorRoute[] = [`POST ${DISPATCH_PATH}`, `GET ${FRAMES_PATH}`];
 
-/** The methods of the routes. `Request` would throw for some of the others, such as TRACE. */
+/** The methods of the operations. */
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /** Options of {@link SessionRoutes}. */
@@ -144,7 +146,7 @@ export class SessionRoutes implements MoreRoutes {
   readonly #open = new Set<Exchange>();
   readonly #service: SessionService;
   readonly #origins: Origins;
-  readonly #app: App;
+  #door: Door | undefined;
   readonly #drainMs: number;
   readonly #mcp: McpRoutes | undefined;
   readonly #hasExecutor: boolean;
@@ -156,7 +158,6 @@ export class SessionRoutes implements MoreRoutes {
     this.#clients = clients;
     this.#service = service;
     this.#origins = origins;
-    this.#app = sessionApp(service);
     this.#mcp = mcp;
     this.#metrics = metrics;
     this.#drainMs = limits.drainMs;
@@ -169,17 +170,49 @@ export class SessionRoutes implements MoreRoutes {
     return this.#service.admin.isPaused ? "paused" : undefined;
   }
 
-  has(request: IncomingMessage): boolean {
-    const { url = "" } = request;
-    if (this.#isOwn(url)) return true;
-    if (this.#service.console !== undefined && PageFiles.has(request)) return true;
-    if (this.#mcp === undefined) return false;
-    return McpRoutes.has(request) || this.#mcp.isPublic(request);
-  }
-
-  /** Whether a path is of the sessions or the console, and not of MCP. */
-  #isOwn(url: string): boolean {
-    return PATH.test(url) || (this.#service.console !== undefined && CONSOLE_PATH.test(url));
+  register(door: Door): void {
+    this.#door = door;
+    const { routes } = door;
+    const { console } = this.#service;
+    // The first handler replaces what the others get.
+    const app = routes as unknown as App;
+    const enter: MiddlewareHandler<AppBindings> = (context, next) => this.#enter(door, context, next);
+    const areas = console === undefined ? AREAS : [...AREAS, ...CONSOLE_AREAS];
+    const handlers = sessionHandlers(this.#service).filter(({ path }) =>
+      areas.some((area) => path === area || path.startsWith(`${area}/`)),
+    );
+    addOperations(app, handlers, this.#service, enter);
+    for (const area of areas) {
+      app.all(`${area}/*`, enter, () => {
+        throw notFound();
+      });
+    }
+    if (console !== undefined) {
+      routes.all(`${PAGE_PATH}*`, ({ env: { request, response } }) => {
+        const { host } = request.headers;
+        door.hostCheck.check({ ...(host !== undefined && { host }) });
+        console.page.respond(request, response);
+        return ANSWERED;
+      });
+    }
+    const mcp = this.#mcp;
+    if (mcp === undefined) return;
+    routes.all(MCP_PATH, async ({ env }) => {
+      await this.#handleMcp(env, door, mcp);
+      return ANSWERED;
+    });
+    const { tokens } = mcp;
+    if (tokens === undefined) return;
+    for (const path of ProtectedResource.paths) {
+      routes.all(path, async ({ env }) => {
+        const { request, response } = env;
+        if (request.url !== path) door.refuseUnknown(env);
+        if (this.#passMcp(env, door) === undefined) return ANSWERED;
+        if (request.method !== "GET") throw notFound();
+        await sendResponse(tokens.resource.respond(), response, new AbortController().signal);
+        return ANSWERED;
+      });
+    }
   }
 
   /** See {@link Clients.approves}. */
@@ -195,41 +228,26 @@ export class SessionRoutes implements MoreRoutes {
     return !this.#hasExecutor || this.#mcp?.tokens !== undefined;
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void> {
-    const { console } = this.#service;
-    if (console !== undefined && PageFiles.has(request)) {
-      guards.hostCheck.check({ ...(request.headers.host !== undefined && { host: request.headers.host }) });
-      console.page.respond(request, response);
-    } else if (this.#mcp !== undefined && !this.#isOwn(request.url ?? ""))
-      await this.#handleMcp(request, response, guards, this.#mcp);
-    else await this.#handleSessions(request, response, guards);
-  }
-
-  /** @throws {RequestRefusal} as a rejection. */
-  async #handleMcp(
-    request: IncomingMessage,
-    response: ServerResponse,
-    guards: Guards,
-    mcp: McpRoutes,
-  ): Promise<void> {
-    let authority: string | undefined;
+  /** See {@link SessionRoutes.#pass}. */
+  #passMcp({ request, response }: Incoming, door: Door): string | undefined {
     try {
-      authority = this.#pass(request, response, guards);
+      return this.#pass(request, response, door);
     } catch (thrown) {
       // What MCP says about hosts and origins of other sites.
       if (thrown instanceof RequestRefusal && thrown.code === "misdirected") throw forbidden(thrown.message);
       throw thrown;
     }
+  }
+
+  /** @throws {RequestRefusal} as a rejection. */
+  async #handleMcp(incoming: Incoming, door: Door, mcp: McpRoutes): Promise<void> {
+    const { request, response } = incoming;
+    const authority = this.#passMcp(incoming, door);
     if (authority === undefined) return;
-    if (mcp.tokens !== undefined && mcp.isPublic(request)) {
-      if (request.method !== "GET") throw notFound();
-      await sendResponse(mcp.tokens.resource.respond(), response, new AbortController().signal);
-      return;
-    }
-    const sender = await mcp.senderOf(request, authority, guards);
+    const sender = await mcp.senderOf(request, authority, door);
     // The connection was closed while the access token was verified.
     if (response.destroyed) return;
-    const exchange = this.#begin(request, response, sender, guards);
+    const exchange = this.#begin(request, response, sender, door);
     endWithCredential(exchange, response);
     const answer = await mcp.handle(exchange);
     const unread = this.#service.unreadAnswersOf(exchange.client);
@@ -247,7 +265,7 @@ export class SessionRoutes implements MoreRoutes {
    *
    * @returns the host; `undefined` for a preflight, which is answered.
    */
-  #pass(request: IncomingMessage, response: ServerResponse, { hostCheck }: Guards): string | undefined {
+  #pass(request: IncomingMessage, response: ServerResponse, { hostCheck }: Door): string | undefined {
     const { host = "" } = request.headers;
     const authority = hostCheck.check({ host });
     this.#origins.check(request, response);
@@ -257,46 +275,57 @@ export class SessionRoutes implements MoreRoutes {
   }
 
   /** Begins to serve a sender. */
-  #begin(request: IncomingMessage, response: ServerResponse, sender: Sender, guards: Guards): Exchange {
+  #begin(request: IncomingMessage, response: ServerResponse, sender: Sender, door: Door): Exchange {
     const clients = this.#clients;
     const isLogin = sender.caller === LOGIN_CALLER;
     const client = isLogin ? new Client(sender, { roles: [] }) : clients.of(sender);
     const bodies = isLogin ? { ...this.#bodies, maxBytes: MAX_LOGIN_BYTES } : this.#bodies;
-    const access = { guards, clients: () => this.#clients };
+    const access = { guards: door, clients: () => this.#clients };
     const exchange = new Exchange(request, response, { sender, client, access }, bodies);
     this.#open.add(exchange);
     exchange.closed.addEventListener("abort", () => this.#open.delete(exchange), { once: true });
     return exchange;
   }
 
-  async #handleSessions(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void> {
-    const authority = this.#pass(request, response, guards);
-    if (authority === undefined) return;
+  /** Authenticates the client of an operation, and sends what the operation answers. */
+  async #enter(door: Door, context: Context<AppBindings>, next: Next): Promise<Response | undefined> {
+    const { request, response } = context.env as unknown as Incoming;
+    const authority = this.#pass(request, response, door);
+    if (authority === undefined) return ANSWERED;
     const login = loginOf(request, this.#service.console);
-    const sender = login?.sender ?? (await authenticate(guards, request, authority));
+    const sender = login?.sender ?? (await authenticate(door, request, authority));
     if (login !== undefined) noteSender(request, sender);
-    const exchange = this.#begin(request, response, sender, guards);
+    const exchange = this.#begin(request, response, sender, door);
     if (login !== undefined && login !== LOGGING_IN) endWithLogin(exchange, login.ended);
     const { client } = exchange;
     const { method = "GET", url = "/" } = request;
     if (!METHODS.includes(method)) throw notFound();
-    // The host and the scheme play no part in routing.
-    const routed = new URL(url, "http://server");
     // Proxies, logs and signatures have the path as it was sent: one with `..` would be another one for them.
-    if (routed.pathname !== url.split("?", 1)[0]) throw notFound();
-    const answer = await this.#app.fetch(new Request(routed, { method }), exchange);
+    if (URL.parse(url, "http://server")?.pathname !== url.split("?", 1)[0]) throw notFound();
+    context.env = exchange;
+    try {
+      await next();
+    } catch (error) {
+      throw error instanceof SessionStoreError ? storeFailed(error) : error;
+    }
+    // A response to `HEAD` has no body.
+    const answer = method === "HEAD" ? new Response(null, context.res) : context.res;
     answer.headers.set("cache-control", "no-store");
     // Any other request has had its effect, which a refusal would deny.
     const unread = method === "GET" ? this.#service.unreadOf(client) : undefined;
     await sendResponse(answer, response, exchange.revoked, unread);
+    return undefined;
   }
 
   /** Replaces the clients, and ends the requests of those that may no longer do the same. The guards have been replaced. */
-  reload(clients: Clients, { authentication }: Pick<Guards, "authentication">): void {
+  reload(clients: Clients): void {
     this.#clients = clients;
+    const authentication = this.#door?.authentication;
     // A reload does not affect access tokens or the operator.
     const isCurrent = (sender: Sender): boolean =>
-      sender.expiresAt !== undefined || sender.caller === OPERATOR_CALLER || authentication.isCurrent(sender);
+      sender.expiresAt !== undefined ||
+      sender.caller === OPERATOR_CALLER ||
+      authentication?.isCurrent(sender) === true;
     this.#service.console?.logins.endUnless(
       (sender) => isCurrent(sender) && !clients.of(sender).is("caller"),
     );

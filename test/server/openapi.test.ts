@@ -12,7 +12,7 @@ import { Redaction } from "../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { Admin } from "../../src/server/admin.ts";
 import { ReloadableTools } from "../../src/server/reloadable-tools.ts";
-import { sessionApp } from "../../src/server/routes/app.ts";
+import { sessionHandlers } from "../../src/server/routes/app.ts";
 import { SessionService } from "../../src/server/service.ts";
 import { openSessions } from "../../src/sessions/sessions.ts";
 import type { Answer } from "../executor/harness.ts";
@@ -61,7 +61,7 @@ describe("docs/openapi.yaml", () => {
       inspected: { registry: new ToolRegistry(), redaction: new Redaction() },
       bounds: { mode: "cautious", workspaces: [], bodyBytes: 1_000 },
     });
-    const routes = sessionApp(service).routes.map(
+    const routes = sessionHandlers(service).map(
       ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
     );
     const documented = PATHS.flatMap(([path, operations]) =>

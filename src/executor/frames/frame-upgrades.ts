@@ -2,18 +2,17 @@ import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { FairBudget } from "../../base/fair-budget.ts";
 import { type Authentication, authenticate, type Sender } from "../../http/authentication.ts";
+import type { Door } from "../../http/door.ts";
 import { stripBasePath } from "../../http/listen-address.ts";
-import type { Guards, MoreRoutes } from "../../http/more-routes.ts";
-import { type RefusedRequest, refusalOf, refusedRequest } from "../../http/refusals.ts";
 import { refuseRepeated } from "../../http/request.ts";
 import { clientCertificateOf } from "../../http/tls/client-certificate.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../remote-protocol/frames/frame.ts";
 import { FrameSeals, SealExchange } from "../../remote-protocol/frames/seal.ts";
 import { remoteProblem } from "../../remote-protocol/problems.ts";
-import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
 import type { ExecutorLimits } from "../limits.ts";
 import { draining, overloaded } from "../once/admission.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
+import type { MoreRoutes } from "../routes.ts";
 import { FrameConnection } from "./frame-connection.ts";
 
 /** The most framed connections in all, and how many each caller may always have, even if the total is exhausted. */
@@ -84,17 +83,13 @@ class FrameConnections {
 /** The parts that requests and framed connections share. */
 export interface FrameUpgradesOptions {
   readonly dispatcher: Dispatcher;
-  readonly guards: Guards;
+  readonly door: Door;
   readonly limits: ExecutorLimits;
   /** The memory for bodies. */
   readonly bodies: FairBudget;
   /** The memory for what clients have not read. */
   readonly unread: FairBudget;
   readonly more: MoreRoutes | undefined;
-  /** Whether a response to an earlier request on a connection has not been sent completely. */
-  readonly isAnsweringOn: (socket: Socket) => boolean;
-  /** Receives each request, and each call, that is refused. Must not throw. */
-  readonly onRefusal: (refused: RefusedRequest) => void;
 }
 
 /** The most calls that one connection may have at once. */
@@ -138,14 +133,14 @@ export class FrameUpgrades {
   }
 
   async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
-    const { dispatcher, guards, more } = this.#options;
+    const { dispatcher, door, more } = this.#options;
     refuseRepeated(request);
     this.#refuseMixed(request, socket);
-    stripBasePath(request, guards.authentication.basePath);
-    const authority = guards.hostCheck.check(request.headers);
-    guards.refuseRetired(socket);
+    stripBasePath(request, door.authentication.basePath);
+    const authority = door.hostCheck.check(request.headers);
+    door.refuseRetired(socket);
     if (dispatcher.isDraining) throw draining();
-    const sender = await authenticate(guards, request, authority, COVERED);
+    const sender = await authenticate(door, request, authority, COVERED);
     more?.admit(`GET ${FRAMES_PATH}`, sender);
     const free = this.connections.takePlace(sender.caller);
     if (free === undefined) throw overloaded();
@@ -169,7 +164,7 @@ export class FrameUpgrades {
 
   /** @throws {RequestRefusal} `bad_request` if frames would be mixed with another response, or with the request's body. */
   #refuseMixed({ headers }: IncomingMessage, socket: Socket): void {
-    if (this.#options.isAnsweringOn(socket)) {
+    if (this.#options.door.isAnsweringOn(socket)) {
       socket.destroy();
       throw remoteProblem("bad_request", "an earlier request on the connection has no response yet");
     }
@@ -178,7 +173,7 @@ export class FrameUpgrades {
   }
 
   #servicesFor(request: IncomingMessage, sender: Sender): ConstructorParameters<typeof FrameConnection>[2] {
-    const { dispatcher, guards, limits, bodies, unread, more } = this.#options;
+    const { dispatcher, door, limits, bodies, unread, more } = this.#options;
     // The credentials may have been replaced since the sender was authenticated, so they are compared for the first call, too.
     let checked: Authentication | undefined;
     const { isCertified = false } = sender;
@@ -197,33 +192,25 @@ export class FrameUpgrades {
       },
       requestMs: limits.requestMs,
       checkSender: () => {
-        guards.refuseRetired(request.socket);
-        if (guards.authentication !== checked) {
-          guards.authentication.refuseUnlessCurrent(sender);
-          checked = guards.authentication;
+        door.refuseRetired(request.socket);
+        if (door.authentication !== checked) {
+          door.authentication.refuseUnlessCurrent(sender);
+          checked = door.authentication;
         }
         if (Date.now() >= expiresAt) throw remoteProblem("unauthenticated", "the credential has expired");
         more?.admit(`GET ${FRAMES_PATH}`, sender);
       },
-      reportProblem: (thrown, body) => this.#report(request, thrown, body),
+      reportProblem: (thrown, body) => void door.report(request, thrown, body),
     };
   }
 
   #refuse(request: IncomingMessage, socket: Socket, thrown: unknown): void {
-    const problem = this.#report(request, thrown);
+    const problem = this.#options.door.report(request, thrown);
     const { status, text } = problem;
     const headers = { ...problem.headers, "content-length": Buffer.byteLength(text), connection: "close" };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`, ...lines, "", text].join("\r\n"));
     socket.destroySoon();
-  }
-
-  /** Counts a problem, and reports it to the operator. */
-  #report(request: IncomingMessage, thrown: unknown, body?: DispatchRequest): ReturnType<typeof refusalOf> {
-    const problem = refusalOf(thrown);
-    this.#options.dispatcher.metrics.refused(problem.code);
-    this.#options.onRefusal(refusedRequest(request, problem, body));
-    return problem;
   }
 }
 

@@ -9,7 +9,7 @@ import { notFound } from "../../http/refusals.ts";
 import { remoteProblem } from "../../remote-protocol/problems.ts";
 
 /** Where the page is served. */
-const PAGE_PATH = "/console/";
+export const PAGE_PATH = "/console/";
 /** More would not be a page that was built for this. */
 const MAX_FILES = 500;
 const MAX_BYTES = 32 * 1_024 * 1_024;
@@ -82,10 +82,6 @@ export class PageFiles {
   static async readOwn(): Promise<PageFiles> {
     const folder = fileURLToPath(new URL("dist/console", PACKAGE_FOLDER));
     return existsSync(folder) ? PageFiles.read(folder) : new PageFiles(new Map());
-  }
-
-  static has({ url = "" }: IncomingMessage): boolean {
-    return url === "/console" || url.startsWith("/console?") || url.startsWith(PAGE_PATH);
   }
 
   /** @throws {RequestRefusal} if there is no such file, or the method is neither GET nor HEAD. */

@@ -3,7 +3,7 @@ import type { Context, Handler, Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { Sender } from "../../http/authentication.ts";
-import type { Guards } from "../../http/more-routes.ts";
+import type { Door } from "../../http/door.ts";
 import { badRequest, overloaded, revoked } from "../../http/refusals.ts";
 import { bodyLength, decodeBody, readBody } from "../../http/request.ts";
 import { parseJson } from "../../json/parse.ts";
@@ -47,7 +47,7 @@ export interface BodyBudget {
 
 /** The guards that a request passed, and the clients. */
 export interface Access {
-  readonly guards: Guards;
+  readonly guards: Pick<Door, "authentication">;
   /** The current ones: they can be replaced while a body arrives. */
   clients(): Clients;
 }

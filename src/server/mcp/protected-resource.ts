@@ -32,10 +32,8 @@ export class ProtectedResource {
     });
   }
 
-  /** Whether a path is that of the metadata. */
-  static has(url: string): boolean {
-    return url === WELL_KNOWN || url === WELL_KNOWN + MCP_PATH;
-  }
+  /** The paths of the metadata. */
+  static readonly paths: readonly string[] = [WELL_KNOWN, WELL_KNOWN + MCP_PATH];
 
   /**
    * Refuses a request, and says where its client gets a token that would do.

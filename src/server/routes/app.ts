@@ -1,6 +1,4 @@
 import { Hono, type MiddlewareHandler } from "hono";
-import { notFound, storeFailed } from "../../http/refusals.ts";
-import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { RouteAccess } from "../../shapes/operation.ts";
 import { accessTo, admit } from "../access/route-access.ts";
 import type { App, AppBindings } from "../http/exchange.ts";
@@ -35,20 +33,26 @@ const ROUTES = [
   answerLinkRoutes,
 ];
 
-/** Returns the routes of the sessions, which clients can use as {@link ROUTE_ACCESS} says. They throw refusals. */
-export function sessionApp(service: SessionService): App {
-  const unguarded: App = new Hono();
-  for (const add of ROUTES) add(unguarded, service);
+/** Returns what answers each operation of sessions, by its method and path. */
+export function sessionHandlers(service: SessionService): App["routes"] {
   const app: App = new Hono();
-  for (const { method, path, handler } of unguarded.routes)
-    app.on(method, path, guard(accessTo(`${method} ${path}`), service), handler);
-  app.notFound(() => {
-    throw notFound();
-  });
-  app.onError((error) => {
-    throw error instanceof SessionStoreError ? storeFailed(error) : error;
-  });
-  return app;
+  for (const add of ROUTES) add(app, service);
+  return app.routes;
+}
+
+/**
+ * Adds operations of sessions, which clients can use as {@link ROUTE_ACCESS} says. They throw refusals.
+ *
+ * @param enter Authenticates the client, and sends what the operation answers.
+ */
+export function addOperations(
+  app: App,
+  handlers: App["routes"],
+  service: SessionService,
+  enter: MiddlewareHandler<AppBindings>,
+): void {
+  for (const { method, path, handler } of handlers)
+    app.on(method, path, enter, guard(accessTo(`${method} ${path}`), service), handler);
 }
 
 /** See {@link RouteAccess.sessionAgeMs}. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { Executor } from "../../../src/executor/executor.ts";
-import type { MoreRoutes } from "../../../src/http/more-routes.ts";
+import type { MoreRoutes } from "../../../src/executor/routes.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { CountingTool, dispatchBody, until } from "../harness.ts";
@@ -14,8 +14,7 @@ test("a credential that is replaced right after a framed connection was authenti
   const shared = { registry, policy: new HostPolicy(), sandboxes };
   let onAdmitted = (): void => {};
   const more: MoreRoutes = {
-    has: () => false,
-    handle: async () => {},
+    register: () => {},
     hasCredentials: false,
     admit: () => onAdmitted(),
     unreadiness: undefined,
