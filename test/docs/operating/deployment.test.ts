@@ -184,6 +184,38 @@ test("docs/deployment.md: the config beside the compose file is one that sandgat
   expect(port).toBe(`127.0.0.1:${parse(yaml).server.listen.split(":")[1]}:7420`);
 });
 
+test("docs/deployment.md: the unit's config is accepted with the secrets that systemd copies for it", async () => {
+  const text = readFileSync("docs/deployment.md", "utf8");
+  const blocks = Object.fromEntries(
+    Array.from(
+      text.matchAll(/^```\w+ file=(\S+)\n(.*?)^```$/gms),
+      ([, file = "", body = ""]) => [file, body] as const,
+    ),
+  );
+  const dropIn = blocks["/etc/systemd/system/sandgate.service.d/secrets.conf"] ?? "";
+  const secrets = Array.from(dropIn.matchAll(/^LoadCredential=(\S+):\/etc\/sandgate\/(\S+)$/gm));
+  for (const [, name, file] of secrets) expect(name).toBe(file);
+  const folder = await createFolder(
+    Object.fromEntries(secrets.map(([, name = ""]) => [name, `the-secret-${name}-that-is-long`])),
+  );
+  await rm(join(folder, "journal.key"));
+  await sandgate([
+    "journal",
+    "keygen",
+    "--name",
+    "example.com/journal",
+    "--out",
+    join(folder, "journal.key"),
+  ]);
+  const yaml = blocks["/etc/sandgate/sandgate.yaml"] ?? "";
+  await writeFile(
+    join(folder, "sandgate.yaml"),
+    yaml.replaceAll("/run/credentials/sandgate.service", folder),
+  );
+  const { code, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+});
+
 test("systemd accepts the unit", ({ skip }) => {
   const { error, status, stderr } = spawnSync("systemd-analyze", ["verify", "deploy/sandgate.service"], {
     encoding: "utf8",

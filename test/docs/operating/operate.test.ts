@@ -203,7 +203,7 @@ test("docs/operate: what is backed up is restored, and the journal says what hap
   const machine = await startMachine();
   const before = await makeCall(machine, "first");
   await machine.run(blocksOf(textOf("backup.md", "Backup")));
-  const copy = new SqliteSessionStore(join(machine.folder, "backup/sandgate-sessions.db"));
+  const copy = new SqliteSessionStore(join(machine.folder, "backup/2026-07-01/sandgate-sessions.db"));
   expect((await copy.sessions()).map(({ id }) => id)).toEqual([before]);
   copy.close();
   const after = await makeCall(machine, "second");
