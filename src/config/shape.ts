@@ -1,6 +1,7 @@
 import type { ErrorObject, SchemaValidateFunction } from "ajv";
 import type { Ajv2020 } from "ajv/dist/2020.js";
 import { loadAjv } from "../base/load-ajv.ts";
+import { formatBytes, formatMinutes } from "../base/units.ts";
 import { suggest } from "../base/unknown-names.ts";
 import { canonicalText } from "../json/canonical.ts";
 import { unescapePointer } from "../json/pointer.ts";
@@ -24,6 +25,14 @@ export const SIZE: Typed<string | number> = typed({ type: ["string", "number"], 
 
 /** The schema of the path of a file or directory, relative to the file that has it. */
 export const PATH: Typed<string> = typed({ ...TEXT, title: "path" });
+
+/** The schema of a text that is one of some. */
+export function choice<const Value extends string>(values: readonly Value[]): Typed<Value> {
+  return typed({ type: "string", enum: [...values] });
+}
+
+/** The schema of a list of any texts, also empty ones. */
+export const STRINGS: Typed<readonly string[]> = Object.freeze(list(string()));
 
 /** A mismatch between a value and its shape. */
 export interface Flaw {
@@ -245,10 +254,58 @@ function typeOf(value: unknown): string {
 }
 
 /**
- * Returns a schema with a description, which editors show, and `docs/sandgate-yaml.md` has. It ends with `Default: …` if
- * the value may be absent, unless nothing takes its place. A `title` of the schema names the kind of value in the
- * documentation.
+ * Returns a schema with a description, which editors show, and `docs/sandgate-yaml.md` has. A `title` of the schema names the
+ * kind of value, and its unit, in the documentation.
+ *
+ * @param description Ends with `Default: …` if the value may be absent and something takes its place that is no value.
+ * @param fallback The value that takes its place: the `default` of the schema, with which the description then ends. A number is
+ *   in the unit of the schema, which is milliseconds for a {@link DURATION} and bytes for a {@link SIZE}. Code that applies it reads it with {@link defaultOf}, or both have it from one constant.
+ * @param note What is said after the default, such as `, where …`. Default: nothing.
  */
-export function described<Schema extends JsonObject>(schema: Schema, description: string): Schema {
-  return { ...schema, description };
+export function described<Schema extends JsonObject>(
+  schema: Schema,
+  description: string,
+  fallback?: JsonValue,
+  note = "",
+): Schema {
+  if (fallback === undefined) return { ...schema, description };
+  const written = asWritten(fallback, schema["title"]);
+  const text = `${description} Default: ${fallbackText(written, schema["title"])}${note}.`;
+  return { ...schema, description: text.trimStart(), default: written };
+}
+
+/** A duration in milliseconds, or a size in bytes, as people write it. */
+function asWritten(value: JsonValue, kind: JsonValue | undefined): JsonValue {
+  if (typeof value !== "number") return value;
+  return kind === "duration"
+    ? formatMinutes(value)
+    : kind === "size"
+      ? formatBytes(value).replace(" ", "")
+      : value;
+}
+
+function fallbackText(value: JsonValue, kind: JsonValue | undefined): string {
+  if (typeof value === "number")
+    return kind === "bytes" ? formatBytes(value) : kind === "port" ? `${value}` : value.toLocaleString("en");
+  if (Array.isArray(value)) return `\`[${value.join(", ")}]\``;
+  if (isJsonObject(value))
+    return Object.values(value)
+      .map((each) => `\`${each}\``)
+      .join(" and ");
+  return `\`${value}\``;
+}
+
+/**
+ * Returns the default of a member of a map.
+ *
+ * @throws {Error} if its shape has none.
+ */
+export function defaultOf<Entry, Name extends keyof Entry & string>(
+  map: Typed<Entry>,
+  name: Name,
+): NonNullable<Entry[Name]> {
+  const { [name]: member } = map["properties"] as Readonly<Record<string, JsonObject>>;
+  const fallback = member?.["default"];
+  if (fallback === undefined) throw new Error(`the shape of ${name} has no default`);
+  return fallback as NonNullable<Entry[Name]>;
 }

@@ -13,7 +13,8 @@ export interface ResultBudget {
 
 /** Default of `ResultBudget.chars`. */
 export const DEFAULT_RESULT_CHARS = 30_000;
-const DEFAULT_HEAD = 0.6;
+/** Default of `ResultBudget.head`. */
+export const DEFAULT_HEAD = 0.6;
 
 /** @throws {TypeError} unless a budget is valid. */
 export function checkResultBudget(budget: ResultBudget): void {

@@ -99,7 +99,8 @@ export interface CheckedOptions extends Required<Omit<JournalOptions, "key" | "o
   readonly onNotice: (notice: JournalNotice) => void;
 }
 
-const DEFAULT_MAX_BYTES = 256 * 1_048_576;
+/** The default of `maxBytes`. */
+export const DEFAULT_MAX_BYTES: number = 256 * 1_048_576;
 const MIN_MAX_BYTES = 1_024;
 
 /** @throws {TypeError} if an option is unknown or not valid. */

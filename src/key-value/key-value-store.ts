@@ -2,6 +2,13 @@ import type { MaybePromise } from "../base/promises.ts";
 import { SandgateError } from "../base/thrown.ts";
 import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 
+/** The defaults of {@link MemoryKeyValueOptions}. */
+export const KEY_VALUE_DEFAULTS: Required<MemoryKeyValueOptions> = Object.freeze({
+  maxKeys: 1_000,
+  maxBytes: 4 * 1_024 * 1_024,
+  maxStores: 256,
+});
+
 const NAMES: OptionNames<MemoryKeyValueOptions> = { maxKeys: true, maxBytes: true, maxStores: true };
 
 /** The options of {@link MemoryKeyValue}. */
@@ -32,9 +39,9 @@ export class MemoryKeyValue implements KeyValueStores {
 
   constructor(options: MemoryKeyValueOptions = {}) {
     refuseUnknown(options, NAMES, "a MemoryKeyValue");
-    this.#maxKeys = options.maxKeys ?? 1_000;
-    this.#maxBytes = options.maxBytes ?? 4 * 1_024 * 1_024;
-    this.#maxStores = options.maxStores ?? 256;
+    this.#maxKeys = options.maxKeys ?? KEY_VALUE_DEFAULTS.maxKeys;
+    this.#maxBytes = options.maxBytes ?? KEY_VALUE_DEFAULTS.maxBytes;
+    this.#maxStores = options.maxStores ?? KEY_VALUE_DEFAULTS.maxStores;
   }
 
   open(name: string, sessionId: string): KeyValueStore {

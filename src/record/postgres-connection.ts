@@ -32,6 +32,12 @@ export interface PostgresOptions {
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 
+/** The defaults of {@link PostgresOptions}. */
+export const POSTGRES_DEFAULTS: Required<Omit<PostgresOptions, "url">> = Object.freeze({
+  schema: "sandgate",
+  leaseMs: 10_000,
+});
+
 /**
  * Checks options.
  *
@@ -39,7 +45,7 @@ const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
  */
 export function checkPostgresOptions(options: PostgresOptions): Required<PostgresOptions> {
   refuseUnknown(options, NAMES, "openPostgres");
-  const { url, schema = "sandgate", leaseMs = 10_000 } = options;
+  const { url, schema = POSTGRES_DEFAULTS.schema, leaseMs = POSTGRES_DEFAULTS.leaseMs } = options;
   const parsed = URL.parse(url);
   if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) {
     // It may have a password.

@@ -1,6 +1,10 @@
 import type { SideEffects } from "../tool/side-effects.ts";
 import type { ToolTraits } from "../tool/tool-traits.ts";
 
+/** What a session has unless its options say otherwise. */
+export const SESSION_DEFAULTS: Readonly<Record<"timeoutMs" | "concurrency" | "ledgerEntries", number>> =
+  Object.freeze({ timeoutMs: 5 * 60_000, concurrency: 4, ledgerEntries: 100_000 });
+
 /** What happens to a call: it runs, a person is asked first, or it does not run. From the mildest to the strictest. */
 export type Level = "auto" | "prompt" | "deny";
 

@@ -3,7 +3,14 @@ import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { checkMembers, type DispatchContext, guardRedactions } from "../engine/call/context.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import type { DurableRuntime } from "./durable-runtime.ts";
-import { type ClassLevels, DEFAULT_CLASS_LEVELS, type Level, TOOL_LEVELS, type ToolLevel } from "./levels.ts";
+import {
+  type ClassLevels,
+  DEFAULT_CLASS_LEVELS,
+  type Level,
+  SESSION_DEFAULTS,
+  TOOL_LEVELS,
+  type ToolLevel,
+} from "./levels.ts";
 import type { CustomMode } from "./modes/mode.ts";
 import { Modes } from "./modes/modes.ts";
 import type { SessionStore } from "./store/store.ts";
@@ -95,10 +102,7 @@ export interface Settings {
   readonly ledgerEntries: number;
 }
 
-const DEFAULT_TIMEOUT_MS = 5 * 60_000;
-const DEFAULT_CONCURRENCY = 4;
 const MAX_CONCURRENCY = 64;
-const DEFAULT_LEDGER_ENTRIES = 100_000;
 const MAX_LEDGER_ENTRIES = 10_000_000;
 const LEVELS: readonly Level[] = ["auto", "prompt", "deny"];
 
@@ -114,8 +118,8 @@ export function checkOptions(options: SessionsOptions): Settings {
   refuseUnknown(limits, SESSION_LIMIT_NAMES, "limits");
   const { default: classes = {}, tools = {}, trustedWorkspaces = [], timeoutMs } = confirmations;
   const { trustedWorkspaceOverrides = {} } = confirmations;
-  const { concurrency = DEFAULT_CONCURRENCY, perTool = {}, calls, callsPerTool = {} } = limits;
-  const { ledgerEntries = DEFAULT_LEDGER_ENTRIES } = limits;
+  const { concurrency = SESSION_DEFAULTS.concurrency, perTool = {}, calls, callsPerTool = {} } = limits;
+  const { ledgerEntries = SESSION_DEFAULTS.ledgerEntries } = limits;
   checkClasses(classes, "confirmations.default");
   checkClasses(trustedWorkspaceOverrides, "confirmations.trustedWorkspaceOverrides");
   for (const [name, level] of Object.entries(tools)) {
@@ -128,7 +132,7 @@ export function checkOptions(options: SessionsOptions): Settings {
     tools: new Map(Object.entries(tools)),
     trustedWorkspaces: trustedWorkspaces.map((path) => absolutePath(path, "a trusted workspace")),
     trustedClasses: trustedWorkspaceOverrides,
-    timeoutMs: checkInteger(timeoutMs ?? DEFAULT_TIMEOUT_MS, MAX_DELAY_MS, "confirmations.timeoutMs"),
+    timeoutMs: checkInteger(timeoutMs ?? SESSION_DEFAULTS.timeoutMs, MAX_DELAY_MS, "confirmations.timeoutMs"),
     concurrency: checkInteger(concurrency, MAX_CONCURRENCY, "limits.concurrency"),
     perTool: checkCounts(perTool, "limits.perTool"),
     calls: calls === undefined ? Number.POSITIVE_INFINITY : checkCount(calls, "limits.calls"),

@@ -79,7 +79,10 @@ export function configSchema(): JsonObject {
 
 /** An entry of a config with its description, whose schema is that of its part if it has one. */
 function join(entry: JsonObject, part: JsonValue | undefined): JsonObject {
-  return isJsonObject(part) ? { description: entry["description"] as string, ...part } : entry;
+  const { description, default: fallback } = entry;
+  return isJsonObject(part)
+    ? { description, ...(fallback !== undefined && { default: fallback }), ...part }
+    : entry;
 }
 
 /** The name of a toolset, or a map with its name as the only key and its options as the value. */

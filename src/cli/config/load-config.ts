@@ -1,7 +1,9 @@
 import { guardFiles } from "../../base/guarded-files.ts";
+import { formatMinutes } from "../../base/units.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH } from "../../config/shape.ts";
 import { type ConfigSource, readConfigFile } from "../../config/source.ts";
+import { DEFAULT_TIMEOUTS } from "../../engine/bounds.ts";
 import type { JournalOptions } from "../../journal/options.ts";
 import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/checked-rule.ts";
@@ -49,19 +51,22 @@ export const CONFIG_SHAPE: CompiledShape = compileShape({
     ),
     requireSideEffects: described(
       FLAG,
-      "Whether a tool without `sideEffects` is an error. Default: `false`; it counts as `destructive`.",
+      "Whether a tool without `sideEffects` is an error.",
+      false,
+      "; it counts as `destructive`",
     ),
     redaction: described(
       {},
       "Hides secrets in the messages of failures, as in tables and logs: see docs/configuration.md#redaction.",
     ),
-    timeouts: described(
-      {},
-      "The wall time of calls for which nothing else sets one; `none` for no limit. Default: `60s` and `10m`.",
-    ),
+    timeouts: described({}, "The wall time of calls for which nothing else sets one; `none` for no limit.", {
+      quick: formatMinutes(DEFAULT_TIMEOUTS.quick),
+      slow: formatMinutes(DEFAULT_TIMEOUTS.slow),
+    }),
     unhandledErrors: described(
       {},
-      "What the model reads if a host tool throws anything but a `ToolFailure`: a reference to the log, or its message. Default: `redacted`.",
+      "What the model reads if a host tool throws anything but a `ToolFailure`: a reference to the log, or its message.",
+      "redacted",
     ),
     resultBudget: described({}, "How much of a result the model reads."),
     log: described({}, "The operator's log: see docs/operations.md."),

@@ -3,6 +3,7 @@ import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.t
 import type { ConfigProblem } from "../../config/problem.ts";
 import {
   type CompiledShape,
+  choice,
   compileShape,
   DURATION,
   described,
@@ -15,7 +16,8 @@ import {
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { ClassTimeouts } from "../../engine/bounds.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
-import type { ResultBudget } from "../../engine/result-budget.ts";
+import { DEFAULT_HEAD, DEFAULT_RESULT_CHARS, type ResultBudget } from "../../engine/result-budget.ts";
+import { record } from "../../json/shape.ts";
 import { isJsonObject } from "../../json/value.ts";
 
 import { Redaction, type RedactionOptions } from "../../redaction/redaction.ts";
@@ -28,13 +30,14 @@ export const REDACTION_SHAPE: CompiledShape = compileShape(
       "Further names of members whose values are secrets. `pin` is also found in `cardPin`, `CARD_PIN` and in texts like `pin=1234`. Default: none.",
     ),
     patterns: described(
-      { type: "object", additionalProperties: TEXT },
+      record(TEXT),
       "Regular expressions (ECMAScript, linear time) for secrets of your own, by the name that is shown in their place. Default: none.",
     ),
-    results: described(FLAG, "Whether the results of calls are redacted as well. Default: `false`."),
+    results: described(FLAG, "Whether the results of calls are redacted as well.", false),
     onSecretArgument: described(
-      { type: "string", enum: ["pass", "deny"] },
-      "Whether a call whose arguments hold a secret is denied. Default: `pass`.",
+      choice(["pass", "deny"]),
+      "Whether a call whose arguments hold a secret is denied.",
+      "pass",
     ),
   }),
 );
@@ -70,11 +73,13 @@ export const RESULT_BUDGET_SHAPE: CompiledShape = compileShape(
   mapOf({
     chars: described(
       { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER, message: "must be 1 or more" },
-      "How many characters of a result the model reads. Default: 30,000.",
+      "How many characters of a result the model reads.",
+      DEFAULT_RESULT_CHARS,
     ),
     head: described(
       { type: "number", minimum: 0, maximum: 1, message: "must be from 0 to 1" },
-      "Which part of them is the beginning of the result; the others are its end. Default: 0.6.",
+      "Which part of them is the beginning of the result; the others are its end.",
+      DEFAULT_HEAD,
     ),
   }),
 );

@@ -4,7 +4,12 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, SIZE } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
-import { checkOptions, type JournalOptions, type JournalPeers } from "../../journal/options.ts";
+import {
+  checkOptions,
+  DEFAULT_MAX_BYTES,
+  type JournalOptions,
+  type JournalPeers,
+} from "../../journal/options.ts";
 import { journalFiles } from "../../journal/storage/file-names.ts";
 import { type TypeOf, typed } from "../../json/shape.ts";
 import { absolutePathBeside, guardCommand } from "./guard-code.ts";
@@ -18,11 +23,13 @@ const JOURNAL = mapOf({
   ),
   sync: described(
     typed<"group" | "none">({ enum: ["group", "none"], message: "must be group or none" }),
-    "Whether a call waits until its record is on the disk, or only until the operating system has it. Default: `group`.",
+    "Whether a call waits until its record is on the disk, or only until the operating system has it.",
+    "group",
   ),
   maxBytes: described(
     SIZE,
-    "The size from which on the journal is continued in a new file, at least `1KiB`. Default: `256MiB`.",
+    "The size from which on the journal is continued in a new file, at least `1KiB`.",
+    DEFAULT_MAX_BYTES,
   ),
   key: described(
     PATH,
@@ -47,11 +54,13 @@ const JOURNAL = mapOf({
   ),
   arguments: described(
     typed<"redacted" | "sealed">({ enum: ["redacted", "sealed"], message: "must be redacted or sealed" }),
-    "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted. Default: `redacted`.",
+    "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted.",
+    "redacted",
   ),
   sources: described(
     FLAG,
-    "Whether the records of sessions' calls say where each argument came from, which `sandgate policy learn` needs. Default: `false`.",
+    "Whether the records of sessions' calls say where each argument came from, which `sandgate policy learn` needs.",
+    false,
   ),
 });
 

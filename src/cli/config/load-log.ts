@@ -1,8 +1,8 @@
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, described, mapOf } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, defaultOf, described, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import { type TypeOf, typed } from "../../json/shape.ts";
-import { LOG_LEVELS, Log } from "../../log/log.ts";
+import { DEFAULT_LEVEL, LOG_LEVELS, Log } from "../../log/log.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { LogLevel } from "../../tool/streamed.ts";
 import type { Terminal } from "../terminal.ts";
@@ -10,11 +10,13 @@ import type { Terminal } from "../terminal.ts";
 const LOG = mapOf({
   level: described(
     typed<LogLevel>({ type: "string", enum: LOG_LEVELS }),
-    "The least level that is written. Default: `info`.",
+    "The least level that is written.",
+    DEFAULT_LEVEL,
   ),
   format: described(
     typed<"auto" | "json" | "text">({ type: "string", enum: ["auto", "json", "text"] }),
-    "The form of a line. `auto` is text on a terminal, and JSON elsewhere. Default: `auto`.",
+    "The form of a line. `auto` is text on a terminal, and JSON elsewhere.",
+    "auto",
   ),
 });
 
@@ -37,7 +39,7 @@ export function loadLog(source: ConfigSource, problems: ConfigProblem[]): LogSet
 /** Opens the operator's log on standard error. */
 export function openLog(
   { stderr }: Terminal,
-  { level, format = "auto" }: LogSettings,
+  { level, format = defaultOf(LOG, "format") }: LogSettings,
   redaction: Redaction | undefined,
 ): Log {
   const chosen = format === "auto" ? (stderr.isTTY ? "text" : "json") : format;

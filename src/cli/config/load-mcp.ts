@@ -2,10 +2,29 @@ import { join } from "node:path";
 import { guardFiles } from "../../base/guarded-files.ts";
 import { MAX_DELAY_MS } from "../../base/timers.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, TEXT } from "../../config/shape.ts";
+import {
+  type CompiledShape,
+  choice,
+  compileShape,
+  described,
+  FLAG,
+  mapOf,
+  PATH,
+  STRINGS,
+  TEXT,
+} from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
-import type { JsonObject } from "../../json/value.ts";
+import {
+  anyOf,
+  integer,
+  list,
+  record,
+  string,
+  type Shape as Typed,
+  type TypeOf,
+  typed,
+} from "../../json/shape.ts";
 import {
   ASKS,
   checkServer,
@@ -16,11 +35,12 @@ import type { ToolClasses } from "../../mcp/import/tool-name.ts";
 import type { DefinitionLock } from "../../pins/lock-file.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
+import { PROCESS_DEFAULTS } from "../../sandboxes/process/process-limits.ts";
 import { MCP_LOAD_DEFAULTS } from "../../sandboxes/remote/mcp-client/server-load.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { whyElsewhere, whyNotShown, whyUnreachable } from "./grants-without-effect.ts";
 import { absolutePathBeside, guardConfined } from "./guard-code.ts";
-import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
+import { loadOAuth, OAUTH, ORIGINS } from "./load-oauth.ts";
 import {
   type InstalledPackage,
   installationOf,
@@ -30,31 +50,31 @@ import {
   parsePackage,
   programOf,
 } from "./server-package.ts";
-import { readToken, TOKEN, type TokenEntry } from "./token.ts";
+import { readToken, TOKEN } from "./token.ts";
 
-const COUNT: JsonObject = { type: "integer", minimum: 1 };
-const BYTES: JsonObject = { ...COUNT, title: "bytes" };
-const TEXTS: JsonObject = { type: "array", items: { type: "string" } };
+const COUNT: Typed<number> = integer({ minimum: 1 });
+const BYTES: Typed<number> = typed({ ...COUNT, title: "bytes" });
 
-/** The JSON Schema of a value that may be a secret: named, or written down if it is none. */
-const NAMED: JsonObject = {
-  type: "object",
-  properties: {
-    env: described(TEXT, "The environment variable that has the value."),
-    file: described(PATH, "The file that has the value."),
-    value: described(
-      { type: "string" },
-      "The value itself, if it is not secret. Exactly one of `env`, `file` and `value` must be set.",
-    ),
-  },
-  additionalProperties: false,
-  oneOf: [{ required: ["env"] }, { required: ["file"] }, { required: ["value"] }],
-  message: "must have one of env, file and value: a secret itself does not belong here",
-};
-const VALUES: JsonObject = { type: "object", additionalProperties: NAMED };
+const PLACES = mapOf({
+  env: described(TEXT, "The environment variable that has the value."),
+  file: described(PATH, "The file that has the value."),
+  value: described(
+    string(),
+    "The value itself, if it is not secret. Exactly one of `env`, `file` and `value` must be set.",
+  ),
+});
+type NamedValue = TypeOf<typeof PLACES>;
+/** The values that may be secrets: named, or written down if they are none. */
+const VALUES = record(
+  typed<NamedValue>({
+    ...PLACES,
+    oneOf: [{ required: ["env"] }, { required: ["file"] }, { required: ["value"] }],
+    message: "must have one of env, file and value: a secret itself does not belong here",
+  }),
+);
 
 /** The schemas of the members of a server that is a program. */
-const PROGRAM: JsonObject = {
+const PROGRAM = {
   command: described(
     TEXT,
     "A program that speaks over its standard streams: a path in the sandbox `process`, or a name that is looked up in `/usr/bin` and `/bin`.",
@@ -68,7 +88,7 @@ const PROGRAM: JsonObject = {
     "Which program of the package. Default: the only one, or the one with the package's name.",
   ),
   args: described(
-    { type: "array", items: { anyOf: [{ type: "string" }, TOKEN] } },
+    list(anyOf([string(), TOKEN])),
     "Its arguments; a secret is named: `{ file: PATH }` or `{ env: NAME }`. Default: none.",
   ),
   env: described(VALUES, "All its variables besides `PATH`, `HOME` and `LANG`. Default: none."),
@@ -77,7 +97,7 @@ const PROGRAM: JsonObject = {
     "Its working directory, relative to the first directory of `fs`. Default: the first one with `write`, or else the first one that does not hold packages; `/tmp` without one.",
   ),
   fs: described(
-    {
+    typed<readonly FsGrant[]>({
       type: "array",
       items: mapOf({
         directory: described(
@@ -89,9 +109,9 @@ const PROGRAM: JsonObject = {
           TEXT,
           "The absolute path at which it sees it. Default: `/`, and for a file its name after `/`.",
         ),
-        write: described(FLAG, "Whether it may write there. Default: `false`."),
+        write: described(FLAG, "Whether it may write there.", false),
       }),
-    },
+    }),
     "Files and directories that it sees besides the system's. Default: none.",
   ),
   net: described(ORIGINS, "Origins that it can reach. Default: none."),
@@ -101,17 +121,17 @@ const PROGRAM: JsonObject = {
       processes: described(COUNT, "Processes and threads at once. Default: no limit."),
       processMemoryBytes: described(BYTES, "The address space of each process. Default: no limit."),
       cpuMs: described(
-        { ...COUNT, title: "milliseconds" },
+        typed<number>({ ...COUNT, title: "milliseconds" }),
         "The CPU time of each process. Default: no limit.",
       ),
-      netBytes: described(BYTES, "The bytes of all its connections. Default: 256 MiB."),
+      netBytes: described(BYTES, "The bytes of all its connections.", PROCESS_DEFAULTS.netBytes),
     }),
     "What it may use up.",
   ),
 };
 
 /** The schemas of the members of a server that is spoken to over HTTP. */
-const HTTP_SERVER: JsonObject = {
+const HTTP_SERVER = {
   url: described(
     TEXT,
     "The address of a server that is spoken to over HTTP: an `http:` or `https:` URL without credentials.",
@@ -119,88 +139,74 @@ const HTTP_SERVER: JsonObject = {
   headers: described(VALUES, "Headers of each request to it. Default: none."),
   bearer: described(TOKEN, "The token that each request to it carries. Default: none."),
   addresses: described(
-    TEXTS,
+    STRINGS,
     "Address ranges that are not public and that its host may have, such as `127.0.0.1/32`. Default: none.",
   ),
   oauth: described(OAUTH, "How tokens for it are got: see docs/mcp.md#oauth. Default: it gets none."),
 };
 
-const MILLISECONDS: JsonObject = { ...COUNT, maximum: MAX_DELAY_MS, title: "milliseconds" };
+const MILLISECONDS: Typed<number> = typed({ ...COUNT, maximum: MAX_DELAY_MS, title: "milliseconds" });
 
-const CALLS: JsonObject = mapOf({
+const CALLS = mapOf({
   maxConcurrent: described(
     COUNT,
-    `How many calls it runs at once. Those that wait for a person do not count. Default: ${MCP_LOAD_DEFAULTS.maxConcurrent}.`,
+    "How many calls it runs at once. Those that wait for a person do not count.",
+    MCP_LOAD_DEFAULTS.maxConcurrent,
   ),
   maxWaiting: described(
-    { type: "integer", minimum: 0 },
-    `How many more wait for their turn; others fail at once. Default: ${MCP_LOAD_DEFAULTS.maxWaiting}.`,
+    integer({ minimum: 0 }),
+    "How many more wait for their turn; others fail at once.",
+    MCP_LOAD_DEFAULTS.maxWaiting,
   ),
   maxWaitMs: described(
     MILLISECONDS,
-    `How long a call waits for its turn at most. Default: ${MCP_LOAD_DEFAULTS.maxWaitMs}.`,
+    "How long a call waits for its turn at most.",
+    MCP_LOAD_DEFAULTS.maxWaitMs,
   ),
   maxFaults: described(
     COUNT,
-    `After how many calls in a row without an answer it gets none for a while. Default: ${MCP_LOAD_DEFAULTS.maxFaults}.`,
+    "After how many calls in a row without an answer it gets none for a while.",
+    MCP_LOAD_DEFAULTS.maxFaults,
   ),
 });
 
-/** The shape of `mcp`. */
-export const MCP_SHAPE: CompiledShape = compileShape(
-  mapOf(
-    {
-      servers: {
-        type: "object",
-        additionalProperties: mapOf({
-          ...PROGRAM,
-          ...HTTP_SERVER,
-          asks: described(
-            { type: "array", items: { type: "string", enum: [...ASKS] } },
-            "What the server may ask of the client of a call, if that is a client of MCP. Default: `[elicitation]`.",
-          ),
-          keepsNames: described(
-            FLAG,
-            "Whether its tools and prompts keep their own names, in place of `mcp_<server>_<name>`. Default: `false`.",
-          ),
-          calls: described(
-            CALLS,
-            "How many calls it gets at once, and when it gets none for a while: see docs/mcp.md#slow-servers.",
-          ),
-        }),
-        description:
-          "The servers by name: 1 to 32 letters, digits, `_` and `-`. Each has one of `command`, `package` and `url`.",
-      },
-      classes: described(
-        { type: "object", additionalProperties: { type: "string", enum: [...SIDE_EFFECTS] } },
-        "The side effects of imported tools, by patterns of their names, such as `mcp_github_*`. The first match holds. Default: `destructive`.",
-      ),
-    },
-    ["servers"],
+const SERVER = mapOf({
+  ...PROGRAM,
+  ...HTTP_SERVER,
+  asks: described(
+    list(choice(ASKS)),
+    "What the server may ask of the client of a call, if that is a client of MCP.",
+    ["elicitation"],
   ),
+  keepsNames: described(
+    FLAG,
+    "Whether its tools and prompts keep their own names, in place of `mcp_<server>_<name>`.",
+    false,
+  ),
+  calls: described(
+    CALLS,
+    "How many calls it gets at once, and when it gets none for a while: see docs/mcp.md#slow-servers.",
+  ),
+});
+type ServerEntry = TypeOf<typeof SERVER>;
+
+const MCP = mapOf(
+  {
+    servers: record(SERVER, {
+      description:
+        "The servers by name: 1 to 32 letters, digits, `_` and `-`. Each has one of `command`, `package` and `url`.",
+    }),
+    classes: described(
+      record(choice(SIDE_EFFECTS)),
+      "The side effects of imported tools, by patterns of their names, such as `mcp_github_*`. The first match holds. Default: `destructive`.",
+    ),
+  },
+  ["servers"],
 );
+type McpEntry = TypeOf<typeof MCP>;
 
-interface NamedValue extends TokenEntry {
-  readonly value?: string;
-}
-
-interface ServerEntry extends Omit<StdioServerOptions, "env" | "command" | "args"> {
-  readonly command?: string;
-  readonly package?: string;
-  readonly bin?: string;
-  readonly args?: readonly (string | TokenEntry)[];
-  readonly env?: Readonly<Record<string, NamedValue>>;
-  readonly url?: string;
-  readonly headers?: Readonly<Record<string, NamedValue>>;
-  readonly bearer?: TokenEntry;
-  readonly addresses?: readonly string[];
-  readonly oauth?: OAuthEntry;
-}
-
-interface McpEntry {
-  readonly servers: Readonly<Record<string, ServerEntry>>;
-  readonly classes?: ToolClasses;
-}
+/** The shape of `mcp`. */
+export const MCP_SHAPE: CompiledShape = compileShape(MCP);
 
 /** The MCP servers of a config, with their secrets. */
 export interface McpConfig {

@@ -2,107 +2,96 @@ import { guardFiles } from "../../base/guarded-files.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { compileShape, described, FLAG, mapOf, PATH, TEXT, TEXTS } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
-import type { JsonObject } from "../../json/value.ts";
+import { oneOf, type Shape as Typed, type TypeOf, typed } from "../../json/shape.ts";
 import { CHANNELS, checkNotify, type Notify, type PushSubscription } from "../../server/notifying/notify.ts";
 import { absolutePathBeside, guardCommand } from "./guard-code.ts";
-import { RECEIVER, readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
+import { RECEIVER_MEMBERS, readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 
-const WEBHOOK = (whose: string): JsonObject =>
+const WEBHOOK = (whose: string) =>
   mapOf({ url: described(TOKEN, `The URL of the webhook, which is a secret. ${whose}`) }, ["url"]);
 
+const MEMBERS = mapOf({
+  ...RECEIVER_MEMBERS,
+  slack: described(WEBHOOK("It is an incoming webhook of Slack."), "A channel of Slack."),
+  teams: described(
+    WEBHOOK("It starts a workflow of Teams that posts the card which it receives."),
+    "A channel of Microsoft Teams.",
+  ),
+  ntfy: described(
+    mapOf(
+      {
+        url: described(TEXT, "The server.", "https://ntfy.sh"),
+        topic: described(TOKEN, "The topic. Whoever knows that of a public server can read it."),
+        token: described(TOKEN, "An access token. Default: none is sent."),
+      },
+      ["topic"],
+    ),
+    "A topic of ntfy.",
+  ),
+  email: described(
+    mapOf(
+      {
+        server: described(
+          TEXT,
+          "`smtps://HOST[:PORT]`, or `smtp://HOST[:PORT]`, where the server must offer STARTTLS unless it is on this machine.",
+        ),
+        user: described(TEXT, "Who logs in to the server. Default: nobody."),
+        password: described(TOKEN, "The password of `user`."),
+        from: described(TEXT, "The address of the sender."),
+        to: described(TEXTS, "The addresses of the recipients."),
+        ca: described(
+          PATH,
+          "Certificate authorities to trust in place of the default ones, in PEM. Default: those of Node.js.",
+        ),
+      },
+      ["server", "from", "to"],
+    ),
+    "A mail.",
+  ),
+  webPush: described(
+    mapOf(
+      {
+        key: described(TOKEN, "The private key of VAPID: 32 bytes in base64url."),
+        contact: described(TEXT, "Whom a push service can ask: a `mailto:` or `https:` URL."),
+        subscriptions: described(
+          PATH,
+          "A JSON file with a list of what browsers returned when people subscribed elsewhere. They get everything. Default: none.",
+        ),
+        devices: described(
+          PATH,
+          "Where the server remembers the browsers in which approvers subscribe on its page: a file in a folder that it can write. Each gets what its approver may answer. Not with `links: answer`. Default: the page does not offer it.",
+        ),
+        services: described(
+          TEXTS,
+          "The origins of the push services of `devices`, in which `*.` stands for any part of the host. Default: those of Chromium, Firefox, Safari and Edge.",
+        ),
+      },
+      ["key", "contact"],
+    ),
+    "Browsers of people who subscribed.",
+  ),
+  consoleUrl: described(
+    TEXT,
+    "Where people reach the server, for links to confirmations: an origin, such as `https://console.example.com`. Default: there are no links.",
+  ),
+  summary: described(FLAG, "Whether a line of the arguments is sent, redacted and cut.", false),
+  links: described(
+    oneOf(["login", "answer"]),
+    "With `answer`, a link lets whoever has it read the arguments and answer once, in the name of `approver`; never a destructive call.",
+    "login",
+    ", where the page asks for the login of an approver",
+  ),
+  approver: described(TEXT, "With `links: answer`, the id of the approver in whose name links answer."),
+});
+
+type NotifyEntry = TypeOf<typeof MEMBERS>;
+
 /** The JSON Schema of `confirmations.notify`. */
-export const NOTIFY: JsonObject = {
-  type: "object",
-  properties: {
-    command: (RECEIVER["properties"] as JsonObject)["command"] as JsonObject,
-    url: (RECEIVER["properties"] as JsonObject)["url"] as JsonObject,
-    slack: described(WEBHOOK("It is an incoming webhook of Slack."), "A channel of Slack."),
-    teams: described(
-      WEBHOOK("It starts a workflow of Teams that posts the card which it receives."),
-      "A channel of Microsoft Teams.",
-    ),
-    ntfy: described(
-      mapOf(
-        {
-          url: described(TEXT, "The server. Default: `https://ntfy.sh`."),
-          topic: described(TOKEN, "The topic. Whoever knows that of a public server can read it."),
-          token: described(TOKEN, "An access token. Default: none is sent."),
-        },
-        ["topic"],
-      ),
-      "A topic of ntfy.",
-    ),
-    email: described(
-      mapOf(
-        {
-          server: described(
-            TEXT,
-            "`smtps://HOST[:PORT]`, or `smtp://HOST[:PORT]`, where the server must offer STARTTLS unless it is on this machine.",
-          ),
-          user: described(TEXT, "Who logs in to the server. Default: nobody."),
-          password: described(TOKEN, "The password of `user`."),
-          from: described(TEXT, "The address of the sender."),
-          to: described(TEXTS, "The addresses of the recipients."),
-          ca: described(
-            PATH,
-            "Certificate authorities to trust in place of the default ones, in PEM. Default: those of Node.js.",
-          ),
-        },
-        ["server", "from", "to"],
-      ),
-      "A mail.",
-    ),
-    webPush: described(
-      mapOf(
-        {
-          key: described(TOKEN, "The private key of VAPID: 32 bytes in base64url."),
-          contact: described(TEXT, "Whom a push service can ask: a `mailto:` or `https:` URL."),
-          subscriptions: described(
-            PATH,
-            "A JSON file with a list of what browsers returned when people subscribed elsewhere. They get everything. Default: none.",
-          ),
-          devices: described(
-            PATH,
-            "Where the server remembers the browsers in which approvers subscribe on its page: a file in a folder that it can write. Each gets what its approver may answer. Not with `links: answer`. Default: the page does not offer it.",
-          ),
-          services: described(
-            TEXTS,
-            "The origins of the push services of `devices`, in which `*.` stands for any part of the host. Default: those of Chromium, Firefox, Safari and Edge.",
-          ),
-        },
-        ["key", "contact"],
-      ),
-      "Browsers of people who subscribed.",
-    ),
-    consoleUrl: described(
-      TEXT,
-      "Where people reach the server, for links to confirmations: an origin, such as `https://console.example.com`. Default: there are no links.",
-    ),
-    summary: described(FLAG, "Whether a line of the arguments is sent, redacted and cut. Default: `false`."),
-    links: described(
-      { enum: ["login", "answer"] },
-      "With `answer`, a link lets whoever has it read the arguments and answer once, in the name of `approver`; never a destructive call. Default: `login`, where the page asks for the login of an approver.",
-    ),
-    approver: described(TEXT, "With `links: answer`, the id of the approver in whose name links answer."),
-  },
-  additionalProperties: false,
+export const NOTIFY: Typed<NotifyEntry> = typed({
+  ...MEMBERS,
   oneOf: CHANNELS.map((channel) => ({ required: [channel] })),
   message: `must have exactly one of ${CHANNELS.join(", ")}`,
-};
-
-type Written<Options, Secrets extends keyof Options> = Omit<Options, Secrets> & {
-  readonly [Name in Secrets]: TokenEntry;
-};
-
-type NotifyEntry = Omit<Notify, "slack" | "teams" | "ntfy" | "email" | "webPush"> & {
-  readonly slack?: { readonly url: TokenEntry };
-  readonly teams?: { readonly url: TokenEntry };
-  readonly ntfy?: { readonly url?: string; readonly topic: TokenEntry; readonly token?: TokenEntry };
-  readonly email?: Omit<NonNullable<Notify["email"]>, "password"> & { readonly password?: TokenEntry };
-  readonly webPush?: Written<Omit<NonNullable<Notify["webPush"]>, "subscriptions">, "key"> & {
-    readonly subscriptions?: string;
-  };
-};
+});
 
 const PATH_OF_NOTIFY: ConfigPath = ["confirmations", "notify"];
 

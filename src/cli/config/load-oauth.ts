@@ -2,15 +2,16 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { guardFiles } from "../../base/guarded-files.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { described, mapOf, PATH, TEXT } from "../../config/shape.ts";
+import { choice, described, mapOf, PATH, STRINGS, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
-import type { JsonObject } from "../../json/value.ts";
+import { integer, type Shape as Typed, type TypeOf, typed } from "../../json/shape.ts";
 import type { OAuthOptions } from "../../mcp/oauth/oauth-options.ts";
+import type { NetGrant } from "../../policy/grant/net-grant.ts";
 import { absolutePathBeside } from "./guard-code.ts";
-import { readToken, TOKEN, type TokenEntry } from "./token.ts";
+import { readToken, TOKEN } from "./token.ts";
 
 /** The JSON Schema of a list of origins. */
-export const ORIGINS: JsonObject = {
+export const ORIGINS: Typed<readonly NetGrant[]> = typed({
   type: "array",
   items: {
     anyOf: [
@@ -19,7 +20,7 @@ export const ORIGINS: JsonObject = {
         {
           origin: described(TEXT, "An origin, such as `https://api.example.com`."),
           addresses: described(
-            { type: "array", items: { type: "string" } },
+            STRINGS,
             "Address ranges that are not public and that its host may have, such as `127.0.0.1/32`. Default: none.",
           ),
         },
@@ -28,10 +29,10 @@ export const ORIGINS: JsonObject = {
     ],
     message: "must be an origin",
   },
-};
+});
 
 /** The JSON Schema of `oauth` of a server. */
-export const OAUTH: JsonObject = mapOf({
+export const OAUTH = mapOf({
   tokens: described(
     PATH,
     "The directory of the tokens. Default: `sandgate/mcp` in `$XDG_STATE_HOME` or `~/.local/state`.",
@@ -54,20 +55,15 @@ export const OAUTH: JsonObject = mapOf({
     "Scopes, separated by spaces, in addition to those that the server asks for. Default: none.",
   ),
   grant: described(
-    { type: "string", enum: ["authorization_code", "client_credentials"] },
-    "How tokens are got. `client_credentials` needs `clientId` and `clientSecret`, but no person. Default: `authorization_code`.",
+    choice(["authorization_code", "client_credentials"]),
+    "How tokens are got. `client_credentials` needs `clientId` and `clientSecret`, but no person.",
+    "authorization_code",
   ),
   callbackPort: described(
-    { type: "integer", minimum: 1, maximum: 65_535 },
+    integer({ minimum: 1, maximum: 65_535 }),
     "The port of the loopback address at which the browser's answer is awaited. Default: a free one.",
   ),
 });
-
-/** `oauth` of a server, as it is written. */
-export interface OAuthEntry extends Omit<OAuthOptions, "directory" | "clientSecret" | "onAuthorize"> {
-  readonly tokens?: string;
-  readonly clientSecret?: TokenEntry;
-}
 
 /**
  * Loads `oauth` of a server, which is at `path` of an entry.
@@ -75,7 +71,7 @@ export interface OAuthEntry extends Omit<OAuthOptions, "directory" | "clientSecr
  * @param problems Receives every problem.
  */
 export async function loadOAuth(
-  { tokens, clientSecret, ...options }: OAuthEntry,
+  { tokens, clientSecret, ...options }: TypeOf<typeof OAUTH>,
   entry: ConfigEntry<unknown>,
   path: ConfigPath,
   problems: ConfigProblem[],

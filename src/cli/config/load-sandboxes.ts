@@ -1,10 +1,19 @@
 import { MAX_DELAY_MS } from "../../base/timers.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, TEXT } from "../../config/shape.ts";
+import {
+  type CompiledShape,
+  choice,
+  compileShape,
+  described,
+  FLAG,
+  mapOf,
+  PATH,
+  TEXT,
+} from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
-import type { TypeOf } from "../../json/shape.ts";
-import type { JsonObject } from "../../json/value.ts";
-import { MemoryKeyValue, type MemoryKeyValueOptions } from "../../key-value/key-value-store.ts";
+import { integer, oneOf, type Shape as Typed, type TypeOf, typed } from "../../json/shape.ts";
+import { KEY_VALUE_DEFAULTS, MemoryKeyValue } from "../../key-value/key-value-store.ts";
+import { DEFAULT_MAX_WAIT_MS } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,
@@ -14,24 +23,24 @@ import { ISOLATIONS } from "../../tool/sandbox-mode.ts";
 import { guardCommand, guardedPathBeside } from "./guard-code.ts";
 import { readTextBeside, readToken, TOKEN } from "./token.ts";
 
-const COUNT: JsonObject = { type: "integer", minimum: 1 };
+const COUNT: Typed<number> = integer({ minimum: 1 });
+const BYTES: Typed<number> = typed({ ...COUNT, title: "bytes" });
 
-const MICROVM: JsonObject = mapOf({
+const MICROVM = mapOf({
   kernel: described(
     PATH,
     "The machines' kernel, from Debian's package `linux-image-cloud-amd64`. Default: the newest `/boot/vmlinuz-*-cloud-amd64`.",
   ),
   accelerator: described(
-    { type: "string", enum: ["auto", "kvm", "tcg"] },
-    "How machines run: by the processor (`kvm`), translated by QEMU (`tcg`), or with KVM if that works (`auto`). Default: `auto`.",
+    choice(["auto", "kvm", "tcg"]),
+    "How machines run: by the processor (`kvm`), translated by QEMU (`tcg`), or with KVM if that works (`auto`).",
+    "auto",
   ),
-  ready: described(
-    { type: "integer", minimum: 0 },
-    "How many machines are kept ready for the next calls. Default: 1.",
-  ),
+  ready: described(integer({ minimum: 0 }), "How many machines are kept ready for the next calls.", 1),
   memoryBytes: described(
-    { ...COUNT, title: "bytes" },
-    "The memory that all machines take together; one takes 224 MiB or more. Default: 1 GiB.",
+    BYTES,
+    "The memory that all machines take together; one takes 224 MiB or more.",
+    1_073_741_824,
   ),
   cacheDirectory: described(
     PATH,
@@ -44,87 +53,79 @@ const REMOTE = mapOf({
   signingKey: described(PATH, "The private key that signs requests, in PEM. Requires `keyId`."),
   keyId: described(TEXT, "The id under which executors know the public key. Requires `signingKey`."),
   token: described(TOKEN, "The bearer token of requests."),
-  frames: described(
-    FLAG,
-    "Whether calls go over one connection for each executor that accepts it. Default: `false`.",
-  ),
+  frames: described(FLAG, "Whether calls go over one connection for each executor that accepts it.", false),
   ca: described(PATH, "The certificate authorities to trust, in PEM. Default: those of Node.js."),
   cert: described(PATH, "The certificate for executors that ask for one, in PEM. Requires `key`."),
   key: described(PATH, "The private key of the certificate, in PEM. Requires `cert`."),
 });
 
-/** The shape of `sandboxes`: the options of `openSandboxes` that a file can contain. */
-export const SANDBOXES_SHAPE: CompiledShape = compileShape(
-  mapOf({
-    workers: described(
-      mapOf({
-        threads: described(
-          { type: "integer", minimum: 1, maximum: 1_024, message: "must be from 1 to 1024" },
-          "How many threads each pool has. Default: the machine's available parallelism.",
-        ),
-        maxWaitMs: described(
-          {
-            type: "integer",
-            title: "milliseconds",
-            minimum: 1,
-            maximum: MAX_DELAY_MS,
-            message: `must be from 1 to ${MAX_DELAY_MS}`,
-          },
-          "How long a call may wait in all until it begins: for a free thread, for the memory of a virtual machine, or at an executor. Default: 30,000.",
-        ),
-      }),
-      "The pools of threads of host modules, WebAssembly and QuickJS: one each.",
-    ),
-    wasm: described(
-      mapOf({
-        cacheDirectory: described(
-          PATH,
-          "Where the digests of components that were validated are kept. Default: `sandgate/wasm` in the user's cache directory.",
-        ),
-      }),
-      "The sandbox of WebAssembly components.",
-    ),
-    process: described(
-      mapOf({
-        isolation: described(
-          { enum: [...ISOLATIONS] },
-          "What must confine programs. Default: `namespaces`, or `landlock` where there are none.",
-        ),
-        bubblewrap: described(TEXT, "The absolute path of bubblewrap. Default: `/usr/bin/bwrap`."),
-      }),
-      "The sandbox of programs.",
-    ),
-    microvm: described(MICROVM, "The sandbox of virtual machines."),
-    keyValue: described(
-      mapOf({
-        maxKeys: described(COUNT, "How many keys a store can have. Default: 1,000."),
-        maxBytes: described(
-          { ...COUNT, title: "bytes" },
-          "The size of a store, including keys. Default: 4 MiB.",
-        ),
-        maxStores: described(
-          COUNT,
-          "How many stores all sessions have; the least recently opened are deleted first. Default: 256.",
-        ),
-      }),
-      "Gives calls key-value stores in memory, which a grant can name. Default: such calls are refused.",
-    ),
-    remote: described(
-      {
-        ...REMOTE,
-        dependentRequired: { signingKey: ["keyId"], keyId: ["signingKey"], cert: ["key"], key: ["cert"] },
-      },
-      "The credentials for executors, and how calls are sent to them. Default: no credentials.",
-    ),
-  }),
-);
+const SANDBOXES = mapOf({
+  workers: described(
+    mapOf({
+      threads: described(
+        typed<number>({ type: "integer", minimum: 1, maximum: 1_024, message: "must be from 1 to 1024" }),
+        "How many threads each pool has. Default: the machine's available parallelism.",
+      ),
+      maxWaitMs: described(
+        typed<number>({
+          type: "integer",
+          title: "milliseconds",
+          minimum: 1,
+          maximum: MAX_DELAY_MS,
+          message: `must be from 1 to ${MAX_DELAY_MS}`,
+        }),
+        "How long a call may wait in all until it begins: for a free thread, for the memory of a virtual machine, or at an executor.",
+        DEFAULT_MAX_WAIT_MS,
+      ),
+    }),
+    "The pools of threads of host modules, WebAssembly and QuickJS: one each.",
+  ),
+  wasm: described(
+    mapOf({
+      cacheDirectory: described(
+        PATH,
+        "Where the digests of components that were validated are kept. Default: `sandgate/wasm` in the user's cache directory.",
+      ),
+    }),
+    "The sandbox of WebAssembly components.",
+  ),
+  process: described(
+    mapOf({
+      isolation: described(
+        oneOf(ISOLATIONS),
+        "What must confine programs. Default: `namespaces`, or `landlock` where there are none.",
+      ),
+      bubblewrap: described(TEXT, "The absolute path of bubblewrap.", "/usr/bin/bwrap"),
+    }),
+    "The sandbox of programs.",
+  ),
+  microvm: described(MICROVM, "The sandbox of virtual machines."),
+  keyValue: described(
+    mapOf({
+      maxKeys: described(COUNT, "How many keys a store can have.", KEY_VALUE_DEFAULTS.maxKeys),
+      maxBytes: described(BYTES, "The size of a store, including keys.", KEY_VALUE_DEFAULTS.maxBytes),
+      maxStores: described(
+        COUNT,
+        "How many stores all sessions have; the least recently opened are deleted first.",
+        KEY_VALUE_DEFAULTS.maxStores,
+      ),
+    }),
+    "Gives calls key-value stores in memory, which a grant can name. Default: such calls are refused.",
+  ),
+  remote: described(
+    typed<TypeOf<typeof REMOTE>>({
+      ...REMOTE,
+      dependentRequired: { signingKey: ["keyId"], keyId: ["signingKey"], cert: ["key"], key: ["cert"] },
+    }),
+    "The credentials for executors, and how calls are sent to them. Default: no credentials.",
+  ),
+});
 
-/** A value of the {@link SANDBOXES_SHAPE}. Paths are relative to the file. */
-interface SandboxesEntry extends Pick<SandboxesOptions, "workers" | "wasm" | "process" | "microvm"> {
-  /** Bounds of the stores in this process's memory. */
-  readonly keyValue?: MemoryKeyValueOptions;
-  readonly remote?: TypeOf<typeof REMOTE>;
-}
+/** The shape of `sandboxes`: the options of `openSandboxes` that a file can contain. */
+export const SANDBOXES_SHAPE: CompiledShape = compileShape(SANDBOXES);
+
+/** Paths are relative to the file. */
+type SandboxesEntry = TypeOf<typeof SANDBOXES>;
 
 /**
  * Loads the `sandboxes` of a config, and the key and token that they name.

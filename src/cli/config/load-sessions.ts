@@ -7,6 +7,7 @@ import {
   type CompiledShape,
   compileShape,
   DURATION,
+  defaultOf,
   described,
   mapOf,
   PATH,
@@ -16,7 +17,7 @@ import {
 } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import { oneOf, record, type Shape as Typed, type TypeOf, typed } from "../../json/shape.ts";
-import { BASE_MODES, type Level, TOOL_LEVELS } from "../../sessions/levels.ts";
+import { BASE_MODES, type Level, SESSION_DEFAULTS, TOOL_LEVELS } from "../../sessions/levels.ts";
 import type { CustomMode, SessionMode } from "../../sessions/modes/mode.ts";
 import { isModeName, MODE_NAME_FORM } from "../../sessions/modes/modes.ts";
 import type { ConfirmationOptions, SessionLimits } from "../../sessions/options.ts";
@@ -52,10 +53,7 @@ const CLASSES: Typed<Partial<Record<SideEffects, Level>>> = typed(
 );
 
 const CONFIRMATIONS = mapOf({
-  mode: described(
-    TEXT,
-    `The mode of new sessions: see docs/confirmations.md#modes. Default: \`${DEFAULT_MODE}\`.`,
-  ),
+  mode: described(TEXT, "The mode of new sessions: see docs/confirmations.md#modes.", DEFAULT_MODE),
   modes: record(
     mapOf(
       {
@@ -79,7 +77,7 @@ const CONFIRMATIONS = mapOf({
     "Workspaces in which calls run without a question, with everything below them; `~` is the home directory. Default: none.",
   ),
   trustedWorkspaceOverrides: described(CLASSES, "The levels in a trusted workspace. Default: `auto`."),
-  timeout: described(DURATION, "How long a question waits for its answer. Default: `5min`."),
+  timeout: described(DURATION, "How long a question waits for its answer.", SESSION_DEFAULTS.timeoutMs),
   notify: described(
     NOTIFY,
     "Who is notified of confirmations that no attached approver sees: see docs/notifications.md. Default: nobody.",
@@ -114,7 +112,8 @@ const SESSIONS = mapOf({
     mapOf({
       concurrency: described(
         typed<number>({ type: "integer", minimum: 1, maximum: 64, message: "must be from 1 to 64" }),
-        "How many calls run at once. Default: 4.",
+        "How many calls run at once.",
+        SESSION_DEFAULTS.concurrency,
       ),
       perTool: described(
         record(COUNT),
@@ -130,7 +129,8 @@ const SESSIONS = mapOf({
       ),
       ledgerEntries: described(
         COUNT,
-        "How many calls of each session and principal are remembered, for rules with conditions on earlier calls. Default: 100,000.",
+        "How many calls of each session and principal are remembered, for rules with conditions on earlier calls.",
+        SESSION_DEFAULTS.ledgerEntries,
       ),
     }),
     "Limits of each session.",
@@ -164,7 +164,7 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
     limits = {},
   } = read<TypeOf<typeof SESSIONS>>("sessions", SESSIONS_SHAPE);
   const {
-    mode = DEFAULT_MODE,
+    mode = defaultOf(CONFIRMATIONS, "mode"),
     timeout,
     notify: _,
     ...levels

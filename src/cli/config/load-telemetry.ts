@@ -1,7 +1,15 @@
 import { headerProblem, isLoopbackHost } from "../../base/http-syntax.ts";
 import { readTraceHeaders } from "../../base/trace-headers.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, described, FLAG, mapOf, TEXT } from "../../config/shape.ts";
+import {
+  type CompiledShape,
+  compileShape,
+  defaultOf,
+  described,
+  FLAG,
+  mapOf,
+  TEXT,
+} from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { CallTracer } from "../../engine/call/events.ts";
 import { parseHttpUrl } from "../../http-template/http-template.ts";
@@ -30,10 +38,11 @@ const TELEMETRY = mapOf(
       record(TOKEN),
       "Headers of each request by their names, with values that are secrets. They are sent over TLS or to this machine only. Default: none.",
     ),
-    metrics: described(FLAG, "Whether the durations of calls are sent as a metric. Default: `true`."),
+    metrics: described(FLAG, "Whether the durations of calls are sent as a metric.", true),
     content: described(
       typed<TelemetrySettings["content"]>({ type: "string", enum: ["none", "digest", "full"] }),
-      "What spans have of the arguments and outputs of calls: nothing, the SHA-256 digest, or everything, redacted. Default: `none`.",
+      "What spans have of the arguments and outputs of calls: nothing, the SHA-256 digest, or everything, redacted.",
+      "none",
     ),
   },
   ["otlp"],
@@ -54,7 +63,12 @@ export async function loadTelemetry(
   if (source.at(["telemetry"]) === undefined) return undefined;
   const entry = source.read<TypeOf<typeof TELEMETRY>>(TELEMETRY_SHAPE, problems, ["telemetry"]);
   if (entry === undefined) return undefined;
-  const { otlp, headers: written = {}, metrics = true, content = "none" } = entry.value;
+  const {
+    otlp,
+    headers: written = {},
+    metrics = defaultOf(TELEMETRY, "metrics"),
+    content = defaultOf(TELEMETRY, "content"),
+  } = entry.value;
   const before = problems.length;
   const url = parseHttpUrl(otlp);
   const flaw =

@@ -7,16 +7,19 @@ import { type Shape, type TypeOf, typed } from "../../json/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { pathBeside } from "./guard-code.ts";
 
+/** The members of a `Receiver`. */
+export const RECEIVER_MEMBERS = {
+  command: described(
+    typed<readonly string[]>({ type: "array", minItems: 1, items: { type: "string" } }),
+    "A program and its arguments, without a shell. It reads each text from its standard input. Exactly one of `command` and `url` must be set.",
+  ),
+  url: described(TEXT, "An `http:` or `https:` URL that gets each text in a POST request."),
+};
+
 /** The JSON Schema of a `Receiver`. */
 export const RECEIVER: JsonObject = {
   type: "object",
-  properties: {
-    command: described(
-      { type: "array", minItems: 1, items: { type: "string" } },
-      "A program and its arguments, without a shell. It reads each text from its standard input. Exactly one of `command` and `url` must be set.",
-    ),
-    url: described(TEXT, "An `http:` or `https:` URL that gets each text in a POST request."),
-  },
+  properties: RECEIVER_MEMBERS,
   additionalProperties: false,
   oneOf: [{ required: ["command"] }, { required: ["url"] }],
   message: "must have either command, a list of a program and its arguments, or url",

@@ -55,13 +55,19 @@ export interface RestateSettings {
   readonly drainMs: number;
 }
 
+/** The defaults of `listen`. */
+export const LISTEN_DEFAULTS: { readonly host: string; readonly port: number } = Object.freeze({
+  host: "127.0.0.1",
+  port: 9_080,
+});
+
 /** @throws {TypeError} if a URL is invalid, or none is given. */
 export function checkRestateOptions(options: RestateOptions): RestateSettings {
   refuseUnknown(options, NAMES, "openRestate");
   if (options.listen !== undefined) refuseUnknown(options.listen, LISTEN_NAMES, "listen of openRestate");
   const { listen = {}, advertise, identityKeys = [], prefix = "", drainMs = 10_000 } = options;
   const ingress = urlsOf(options.ingress, "ingress");
-  const { host = "127.0.0.1", port = 9_080, reusePort = false } = listen;
+  const { host = LISTEN_DEFAULTS.host, port = LISTEN_DEFAULTS.port, reusePort = false } = listen;
   return {
     ingress,
     admin: options.admin === undefined ? ingress.map(adminOf) : urlsOf(options.admin, "admin"),

@@ -21,6 +21,9 @@ export function defaultLimits(isolation: Isolation): ResourceLimits {
 /** Milliseconds that a program gets to end by itself after SIGTERM, before it is killed. */
 export const KILL_GRACE_MS = 5_000;
 
+/** After how long a program that does nothing is ended, in ms. */
+export const PROGRAM_IDLE_MS = 60_000;
+
 /**
  * The limits that are enforced on every machine. `cpuMs` and `processMemoryBytes` apply to each process of
  * the program.

@@ -21,7 +21,7 @@ import {
 } from "./long-running/running-program.ts";
 import { Bubblewrap } from "./namespaces/bubblewrap.ts";
 import { ProcessCall } from "./process-call.ts";
-import { defaultLimits, enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
+import { defaultLimits, enforceableLimits, PROCESS_DEFAULTS, PROGRAM_IDLE_MS } from "./process-limits.ts";
 import { type EarlyEndTimes, type Program, programFor, shellCommand, timesOf } from "./program.ts";
 import { failedStart, lostProgram, ProgramChanges, unavailableStart } from "./program-outcome.ts";
 import { ShellCommands } from "./shell/shell-commands.ts";
@@ -47,7 +47,6 @@ const CAPABILITIES: Readonly<Record<Isolation, ReadonlySet<CapabilityName>>> = {
 };
 
 const SHELL_IDLE_MS = 600_000;
-const IDLE_MS = 60_000;
 
 /** Options of {@link ProcessSandbox.open}. */
 export interface ProcessSandboxOptions {
@@ -106,7 +105,12 @@ export class ProcessSandbox implements Sandbox {
    */
   static async open(
     openEgress: ProxyOptions["openEgress"],
-    { isolation, bubblewrap, shellIdleMs = SHELL_IDLE_MS, idleMs = IDLE_MS }: ProcessSandboxOptions = {},
+    {
+      isolation,
+      bubblewrap,
+      shellIdleMs = SHELL_IDLE_MS,
+      idleMs = PROGRAM_IDLE_MS,
+    }: ProcessSandboxOptions = {},
     memory: GuestMemory = new GuestMemory(),
   ): Promise<ProcessSandbox> {
     const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);

@@ -2,6 +2,7 @@ import { SteadyClock } from "../../base/steady-clock.ts";
 import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers.ts";
 import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import { newId } from "../ids.ts";
+import { SESSION_DEFAULTS } from "../levels.ts";
 import {
   type AnswerOutcome,
   checkAnswer,
@@ -59,7 +60,6 @@ function recordOf({ confirmation, resolution }: OpenConfirmation): ConfirmationR
   return resolution === undefined ? { confirmation } : { confirmation, resolution };
 }
 
-const DEFAULT_TIMEOUT_MS = 300_000;
 const UNKNOWN: AnswerOutcome = Object.freeze({ outcome: "unknown" });
 const GONE: AnswerOutcome = Object.freeze({ outcome: "gone" });
 const OTHER_DIGEST: AnswerOutcome = Object.freeze({ outcome: "other-digest" });
@@ -89,7 +89,7 @@ export class LocalConfirmations implements ConfirmationBroker {
    */
   constructor({
     store,
-    timeoutMs = DEFAULT_TIMEOUT_MS,
+    timeoutMs = SESSION_DEFAULTS.timeoutMs,
     perPrincipal = 32,
     total = 1_000,
     clock,

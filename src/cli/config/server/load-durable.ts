@@ -10,20 +10,29 @@ import {
   FLAG,
   mapOf,
   TEXT,
+  TEXTS,
 } from "../../../config/shape.ts";
 import type { ConfigSource } from "../../../config/source.ts";
-import type { JsonObject } from "../../../json/value.ts";
-import { checkPostgresOptions, type PostgresOptions } from "../../../record/postgres-connection.ts";
-import { checkRestateOptions, type RestateOptions } from "../../../restate/sessions/restate-options.ts";
+import { type Shape as Typed, type TypeOf, typed } from "../../../json/shape.ts";
+import {
+  checkPostgresOptions,
+  POSTGRES_DEFAULTS,
+  type PostgresOptions,
+} from "../../../record/postgres-connection.ts";
+import {
+  checkRestateOptions,
+  LISTEN_DEFAULTS,
+  type RestateOptions,
+} from "../../../restate/sessions/restate-options.ts";
 import { absolutePathBeside } from "../guard-code.ts";
 import { TOKEN, type TokenEntry } from "../token.ts";
 
-const URLS: JsonObject = {
+const URLS: Typed<string | readonly string[]> = typed({
   anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }],
   message: "must be a URL or a list of URLs",
-};
+});
 
-const RESTATE: JsonObject = mapOf(
+const RESTATE = mapOf(
   {
     ingress: described(URLS, "The URLs of the ingress of its nodes, such as `http://127.0.0.1:8080`."),
     admin: described(
@@ -34,10 +43,15 @@ const RESTATE: JsonObject = mapOf(
       mapOf({
         host: described(
           TEXT,
-          "Any other address than a loopback one needs `identityKeys`. Default: `127.0.0.1`.",
+          "Any other address than a loopback one needs `identityKeys`.",
+          LISTEN_DEFAULTS.host,
         ),
-        port: described({ type: "integer", minimum: 0, maximum: 65_535 }, "Default: 9080."),
-        reusePort: described(FLAG, "Whether several servers of this machine listen on it. Default: `false`."),
+        port: described(
+          typed<number>({ type: "integer", title: "port", minimum: 0, maximum: 65_535 }),
+          "",
+          LISTEN_DEFAULTS.port,
+        ),
+        reusePort: described(FLAG, "Whether several servers of this machine listen on it.", false),
       }),
       "Where the server serves calls to Restate. Default: `127.0.0.1:9080`.",
     ),
@@ -46,7 +60,7 @@ const RESTATE: JsonObject = mapOf(
       "The URL under which Restate reaches the servers: of a load balancer, if there are several. Default: that of `listen`.",
     ),
     identityKeys: described(
-      { type: "array", items: TEXT },
+      TEXTS,
       "The public keys of the cluster, `publickeyv1_…`: requests that are not signed with them are refused. Default: none.",
     ),
     prefix: described(
@@ -57,12 +71,12 @@ const RESTATE: JsonObject = mapOf(
   ["ingress"],
 );
 
-const POSTGRES_URL: JsonObject = {
+const POSTGRES_URL: Typed<string | TokenEntry> = typed({
   anyOf: [TEXT, TOKEN],
   message: "must be a URL, or have either file or env",
-};
+});
 
-const POSTGRES: JsonObject = mapOf(
+const POSTGRES = mapOf(
   {
     url: described(
       POSTGRES_URL,
@@ -70,30 +84,39 @@ const POSTGRES: JsonObject = mapOf(
     ),
     schema: described(
       TEXT,
-      "The schema with the tables, one for each installation; it is created if it does not exist. Default: `sandgate`.",
+      "The schema with the tables, one for each installation; it is created if it does not exist.",
+      POSTGRES_DEFAULTS.schema,
     ),
     lease: described(
       DURATION,
-      "After how long without a sign of it a server is taken for gone, so that the others go on with its calls. Default: `10s`.",
+      "After how long without a sign of it a server is taken for gone, so that the others go on with its calls.",
+      POSTGRES_DEFAULTS.leaseMs,
     ),
   },
   ["url"],
 );
 
+const DURABLE = mapOf({
+  restate: described(
+    typed<string | TypeOf<typeof RESTATE>>({
+      anyOf: [TEXT, RESTATE],
+      message: "must be a URL or a map with ingress",
+    }),
+    "Restate: the URL of its ingress, or more: see docs/scale-out.md. Exactly one of `restate` and `postgres` must be set.",
+  ),
+  postgres: described(
+    typed<string | TypeOf<typeof POSTGRES>>({
+      anyOf: [TEXT, POSTGRES],
+      message: "must be a URL or a map with url",
+    }),
+    "PostgreSQL: the URL of a database that all servers share, or more: see docs/scale-out.md.",
+  ),
+});
+type WrittenDurable = TypeOf<typeof DURABLE>;
+
 /** The shape of `durable`. */
 export const DURABLE_SHAPE: CompiledShape = compileShape({
-  type: "object",
-  properties: {
-    restate: described(
-      { anyOf: [TEXT, RESTATE], message: "must be a URL or a map with ingress" },
-      "Restate: the URL of its ingress, or more: see docs/scale-out.md. Exactly one of `restate` and `postgres` must be set.",
-    ),
-    postgres: described(
-      { anyOf: [TEXT, POSTGRES], message: "must be a URL or a map with url" },
-      "PostgreSQL: the URL of a database that all servers share, or more: see docs/scale-out.md.",
-    ),
-  },
-  additionalProperties: false,
+  ...DURABLE,
   oneOf: [{ required: ["restate"] }, { required: ["postgres"] }],
   message: "must have either restate or postgres",
 });
@@ -107,13 +130,6 @@ export type DurableConfig =
 export interface PostgresEntry extends Omit<PostgresOptions, "url"> {
   /** The URL, or the absolute path of the file or the environment variable that has it. */
   readonly url: string | TokenEntry;
-}
-
-interface WrittenDurable {
-  readonly restate?: string | RestateOptions;
-  readonly postgres?:
-    | string
-    | { readonly url: string | TokenEntry; readonly schema?: string; readonly lease?: string };
 }
 
 /** What a config says of sessions on several servers; `undefined` if sessions run in this process, or if it has errors. */

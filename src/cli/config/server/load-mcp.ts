@@ -23,7 +23,8 @@ const OAUTH = mapOf(
     scopes: described(TEXTS, "The scopes that a token must have, all of them. Default: none."),
     tokenType: described(
       oneOf(TOKEN_TYPES),
-      "The `typ` of a token: that of RFC 9068, or `JWT` for authorization servers that do not follow it. Default: `at+jwt`.",
+      "The `typ` of a token: that of RFC 9068, or `JWT` for authorization servers that do not follow it.",
+      "at+jwt",
     ),
     algorithms: described(
       typed<readonly SignatureAlgorithm[]>({ ...list(oneOf(SIGNATURE_ALGORITHMS)), minItems: 1 }),
@@ -47,14 +48,16 @@ const OAUTH = mapOf(
 export const MCP = mapOf({
   confirm: described(
     oneOf(["elicitation", "none"]),
-    "Who can confirm calls and answer the questions of tools: only approvers, or the person at the client, too, whose answers an agent that controls its client can give. Default: `none`.",
+    "Who can confirm calls and answer the questions of tools: only approvers, or the person at the client, too, whose answers an agent that controls its client can give.",
+    "none",
   ),
   approvalUrl: described(TEXT, "Where approvers answer, such as the address of a console. Default: none."),
   instructions: described(TEXT, "What clients show to their models about the server. Default: nothing."),
-  logs: described(FLAG, "Whether clients that ask for logs get those of tools. Default: `false`."),
+  logs: described(FLAG, "Whether clients that ask for logs get those of tools.", false),
   lists: described(
     oneOf(["allowed", "all"]),
-    "What lists of tools, resources and prompts have: only that of which some call of the client could be allowed, or everything. Default: `allowed`.",
+    "What lists of tools, resources and prompts have: only that of which some call of the client could be allowed, or everything.",
+    "allowed",
   ),
   searchAbove: described(
     integer({ minimum: 0 }),

@@ -16,7 +16,8 @@ const FILES = mapOf(
     ),
     clientCertificates: described(
       oneOf(["required", "optional"]),
-      "Whether every client needs a certificate. Requires `clientCa`. Default: `required`.",
+      "Whether every client needs a certificate. Requires `clientCa`.",
+      "required",
     ),
   },
   ["cert", "key"],

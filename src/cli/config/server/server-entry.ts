@@ -1,13 +1,5 @@
 import { MAX_DELAY_MS } from "../../../base/timers.ts";
-import {
-  DURATION_FORM,
-  formatBytes,
-  formatDuration,
-  formatMinutes,
-  parseDuration,
-  parseSize,
-  SIZE_FORM,
-} from "../../../base/units.ts";
+import { DURATION_FORM, formatDuration, parseDuration, parseSize, SIZE_FORM } from "../../../base/units.ts";
 import {
   type CompiledShape,
   compileShape,
@@ -47,41 +39,41 @@ const {
   drainMs,
   window: results,
 } = EXECUTOR_DEFAULT_LIMITS;
-const count = (amount: number): string => amount.toLocaleString("en");
-const size = (bytes: number): string => `\`${formatBytes(bytes).replace(" ", "")}\``;
-const time = (ms: number): string => `\`${formatMinutes(ms)}\``;
 
 /** The default address of an executor. */
 export const DEFAULT_LISTEN = "127.0.0.1:7420";
 
 const LIMITS = mapOf({
-  inFlight: described(COUNT, `How many calls run at once. Default: ${count(inFlight)}.`),
-  queued: described(COUNT, `How many calls wait. Default: ${count(queued)}.`),
-  connections: described(COUNT, `How many connections are open. Default: ${count(connections)}.`),
+  inFlight: described(COUNT, "How many calls run at once.", inFlight),
+  queued: described(COUNT, "How many calls wait.", queued),
+  connections: described(COUNT, "How many connections are open.", connections),
   connectionsPerAddress: described(
     COUNT,
-    `How many of them come from one address, or from one network of 64 bits of IPv6. Default: ${count(connectionsPerAddress)}.`,
+    "How many of them come from one address, or from one network of 64 bits of IPv6.",
+    connectionsPerAddress,
   ),
-  body: described(SIZE, `The size of a request's body. Default: ${size(bodyBytes)}.`),
+  body: described(SIZE, "The size of a request's body.", bodyBytes),
   requestTime: described(
     DURATION,
-    `The time in which a request must arrive, and its response be read. Default: ${time(requestMs)}.`,
+    "The time in which a request must arrive, and its response be read.",
+    requestMs,
   ),
-  waitTime: described(DURATION, `How long a call may wait until it begins. Default: ${time(maxWaitMs)}.`),
-  callTime: described(DURATION, `The wall time of any call. Default: ${time(callMs)}.`),
+  waitTime: described(DURATION, "How long a call may wait until it begins.", maxWaitMs),
+  callTime: described(DURATION, "The wall time of any call.", callMs),
   drainDelay: described(
     DURATION,
     "How long the server still accepts calls after SIGTERM, while its readiness probe fails. Default: no time.",
   ),
   drainTime: described(
     DURATION,
-    `The time after which running calls are cancelled when the server ends. Default: ${time(drainMs)}.`,
+    "The time after which running calls are cancelled when the server ends.",
+    drainMs,
   ),
   remember: described(
     mapOf({
-      calls: described(COUNT, `How many calls. Default: ${count(results.calls)}.`),
-      size: described(SIZE, `The size of their executions. Default: ${size(results.bytes)}.`),
-      time: described(DURATION, `For how long. Default: ${time(results.ageMs)}.`),
+      calls: described(COUNT, "How many calls.", results.calls),
+      size: described(SIZE, "The size of their executions.", results.bytes),
+      time: described(DURATION, "For how long.", results.ageMs),
     }),
     "Which calls that have ended are remembered, so that they do not run twice.",
   ),
@@ -90,7 +82,8 @@ const LIMITS = mapOf({
 const SERVER = mapOf({
   listen: described(
     TEXT,
-    `\`HOST:PORT\`, \`unix:PATH\`, or \`fd:3\`: a socket inherited from the parent. Default: \`${DEFAULT_LISTEN}\`.`,
+    "`HOST:PORT`, `unix:PATH`, or `fd:3`: a socket inherited from the parent.",
+    DEFAULT_LISTEN,
   ),
   hosts: described(
     TEXTS,
@@ -105,7 +98,7 @@ const SERVER = mapOf({
     "The public keys of clients of the executor in PEM, by key id. Default: none.",
   ),
   token: described(TOKEN, "The bearer token of clients of the executor without a key. Default: none."),
-  tokenName: described(TEXT, "The id of the principal for clients with the token. Default: `token`."),
+  tokenName: described(TEXT, "The id of the principal for clients with the token.", "token"),
   certificates: described(
     record(TEXT),
     "A name of a certificate for each client of the executor, such as `agent: URI:spiffe://example.org/agent`. Requires `tls` with `clientCa`. Default: none.",
@@ -113,25 +106,25 @@ const SERVER = mapOf({
   tls: described(TLS, "Serves HTTPS. Default: HTTP."),
   plainHttp: described(
     FLAG,
-    "Whether others than this machine may be served HTTP without TLS, because a proxy or the network encrypts. Default: `false`.",
+    "Whether others than this machine may be served HTTP without TLS, because a proxy or the network encrypts.",
+    false,
   ),
   dropNetwork: described(
     FLAG,
-    "Whether the process drops the network as soon as it listens, so that its tools have none. Default: `false`.",
+    "Whether the process drops the network as soon as it listens, so that its tools have none.",
+    false,
   ),
   frames: described(
     FLAG,
-    "Whether clients may have many calls at once on one connection (`upgrade: sandgate-frames/1`). Default: `false`.",
+    "Whether clients may have many calls at once on one connection (`upgrade: sandgate-frames/1`).",
+    false,
   ),
-  sessions: described(FLAG, "Whether sessions are served. Default: `false`."),
+  sessions: described(FLAG, "Whether sessions are served.", false),
   executor: described(
     FLAG,
     "Whether calls can be dispatched without a session, under the policy alone, so that no person is asked: with `keys`, `token`, `certificates` and the role `client`. Default: `true` without `sessions`, `false` with them.",
   ),
-  console: described(
-    FLAG,
-    "Whether the console is served at `/console/`. Requires `sessions`. Default: `false`.",
-  ),
+  console: described(FLAG, "Whether the console is served at `/console/`. Requires `sessions`.", false),
   credentials: described(
     list(CREDENTIAL),
     "Who may use the sessions, and in which roles. Requires `sessions`. Default: none.",

@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
+import { defaultOf } from "../../../config/shape.ts";
 import {
   type ConfigEntry,
   type ConfigPath,
@@ -16,7 +17,7 @@ import { SchemaError } from "../../../schema/schema-error.ts";
 import type { HostImplementation } from "../../../tool/implementations/implementations.ts";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
 import { guardedPathBeside, pathBeside } from "../guard-code.ts";
-import { readProgramTimes } from "./implementation-shapes.ts";
+import { IMPLEMENTATIONS, readProgramTimes } from "./implementation-shapes.ts";
 import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 
 /**
@@ -115,7 +116,7 @@ function toJsonSchema(
 async function loadHost(entry: ConfigEntry<ToolEntry>): Promise<HostImplementation | undefined> {
   const { host } = entry.value;
   if (host === undefined) return undefined;
-  const { thread = true, ...exported } = host;
+  const { thread = defaultOf(IMPLEMENTATIONS.host, "thread"), ...exported } = host;
   const module = guardedPathBeside(entry.file, exported.module);
   if (thread) return { ...exported, module };
   try {

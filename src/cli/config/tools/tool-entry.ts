@@ -1,5 +1,6 @@
 import {
   type CompiledShape,
+  choice,
   compileShape,
   DURATION,
   described,
@@ -8,20 +9,21 @@ import {
   TEXT,
   TEXTS,
 } from "../../../config/shape.ts";
+import {
+  anyObject,
+  integer,
+  list,
+  string,
+  type Shape as Typed,
+  type TypeOf,
+  typed,
+} from "../../../json/shape.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../../schema/dialects/type-schema.ts";
-import type { WasmImplementation } from "../../../tool/implementations/implementations.ts";
-import type {
-  ArgumentReference,
-  MicrovmImplementation,
-  PersistentShell,
-  ProcessImplementation,
-} from "../../../tool/implementations/process-implementation.ts";
-import type { RemoteImplementation } from "../../../tool/implementations/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import { FORMER_TRAITS } from "../../../tool/tool-problems.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
-import { IMPLEMENTATIONS, type ProgramTimes } from "./implementation-shapes.ts";
+import { IMPLEMENTATIONS } from "./implementation-shapes.ts";
 
 /** The name of a trait that is copied from a config as it is. */
 type ConfigTrait = Exclude<
@@ -35,61 +37,64 @@ const POINTER = described(
 );
 
 /** The traits that a config can declare. Their values are checked when the tool is registered. */
-const TRAITS: Record<ConfigTrait, JsonObject> = {
+const TRAITS: { readonly [Name in ConfigTrait]-?: Typed<NonNullable<ToolTraits[Name]>> } = {
   sideEffects: described(
-    { type: "string", enum: SIDE_EFFECTS },
-    "The worst that the tool can do. Default: `destructive`; with `requireSideEffects`, it is required.",
+    choice(SIDE_EFFECTS),
+    "The worst that the tool can do.",
+    "destructive",
+    "; with `requireSideEffects`, it is required",
   ),
   title: described(TEXT, "A name for people. Default: none."),
   tags: described(TEXTS, "Labels that policies and sessions can match. Default: none."),
   outputSchema: described(
-    { type: "object" },
+    anyObject(),
     "The JSON Schema of the output. An output that does not match it fails the call. Default: any output.",
   ),
   annotations: described(
-    { type: "object" },
+    anyObject(),
     "Hints for clients, such as the annotations of an MCP tool. Default: none.",
   ),
-  idempotent: described(FLAG, "Whether repeating a call has no further effect. Default: `false`."),
+  idempotent: described(FLAG, "Whether repeating a call has no further effect.", false),
   maxConcurrent: described(
-    { type: "integer" },
+    integer(),
     "How many calls of the tool a session may run at once. Default: no limit of its own.",
   ),
   confirm: described(
-    { type: "string", enum: ["auto", "prompt", "always", "plan"] },
+    choice(["auto", "prompt", "always", "plan"]),
     "Whether a session runs the tool without asking (`auto`), or asks a person first (`prompt`), if nothing else decides; `always`: it asks before every call, whatever was remembered; `plan`: likewise, and the call submits a plan. Default: as its side effects say.",
   ),
   paths: described(
-    {
-      type: "array",
-      items: mapOf(
+    list(
+      mapOf(
         {
           argument: POINTER,
-          access: described(TEXT, "What the tool does there: `read` or `write`."),
+          access: described(typed<"read" | "write">(TEXT), "What the tool does there: `read` or `write`."),
         },
         ["argument", "access"],
       ),
-    },
+    ),
     "The arguments that are paths. A call is refused if one of them leads out of the session's workspace. Default: none.",
   ),
   urls: described(
-    { type: "array", items: mapOf({ argument: POINTER }, ["argument"]) },
+    list(mapOf({ argument: POINTER }, ["argument"])),
     "The arguments that are URLs. A call is refused unless they are `http:` or `https:` URLs without credentials. Default: none.",
   ),
   usesFiles: described(
-    { enum: [true, false, "staged"] },
-    "Whether the host implementation reads and writes files only through `context.files`; it can then be granted `fs`. `staged`: it also changes nothing else, so that sessions can stage its changes. Default: `false`.",
+    typed<boolean | "staged">({ enum: [true, false, "staged"] }),
+    "Whether the host implementation reads and writes files only through `context.files`; it can then be granted `fs`. `staged`: it also changes nothing else, so that sessions can stage its changes.",
+    false,
   ),
   requiresCapability: described(
     FLAG,
-    "Whether a supervised agent needs the tool among its capabilities to call it. Default: `true`.",
+    "Whether a supervised agent needs the tool among its capabilities to call it.",
+    true,
   ),
   logFileAccess: described(
     FLAG,
     "Whether files that the host implementation opens without `context.files` are logged. Default: `true` with `paths` and without `usesFiles`, otherwise `false`.",
   ),
   unhandledErrors: described(
-    { type: "string", enum: ["message", "redacted"] },
+    choice(["message", "redacted"]),
     "What the model reads if the host implementation throws anything but a `ToolFailure`. Default: that of the file.",
   ),
 };
@@ -105,86 +110,45 @@ const ARGUMENTS: JsonObject = {
   else: { required: ["inputSchema"] },
 };
 
+const TOOL = mapOf(
+  {
+    name: described(
+      string(),
+      "1 to 128 printable characters without white space. Providers that do not accept the name get an alias.",
+    ),
+    description: described(string(), "What the tool does, for the model."),
+    freeform: described(FLAG, "Whether the tool takes one text that is not JSON.", false),
+    inputSchema: described(
+      typed<JsonObject | string>({ type: ["object", "string"] }),
+      "The JSON Schema of the arguments, or the path of its file. Required unless the tool is free-form.",
+    ),
+    dialect: described(
+      choice<SchemaDialect | "auto">(["auto", ...(Object.keys(DIALECTS) as SchemaDialect[])]),
+      "The dialect from which `inputSchema` is converted: see docs/schemas.md. Default: it is JSON Schema.",
+    ),
+    nullForOptional: described(
+      choice(["absent", "reject"]),
+      "What `null` means for a property that is optional and does not accept it: the property is removed, or the call fails.",
+      "absent",
+    ),
+    coerce: described(
+      FLAG,
+      "Whether strings are converted to numbers and booleans, and the other way round, where they are exactly their JSON text.",
+      false,
+    ),
+    ...TRAITS,
+    timeout: described(
+      DURATION,
+      "The wall time of a call. A grant can only shorten it. Default: that of `timeouts`.",
+    ),
+    ...IMPLEMENTATIONS,
+  },
+  ["name", "description"],
+  FORMER_TRAITS,
+);
+
 /** The shape of an item of `tools`. */
-export const TOOL_SHAPE: CompiledShape = compileShape({
-  ...ARGUMENTS,
-  ...mapOf(
-    {
-      name: described(
-        { type: "string" },
-        "1 to 128 printable characters without white space. Providers that do not accept the name get an alias.",
-      ),
-      description: described({ type: "string" }, "What the tool does, for the model."),
-      freeform: described(FLAG, "Whether the tool takes one text that is not JSON. Default: `false`."),
-      inputSchema: described(
-        { type: ["object", "string"] },
-        "The JSON Schema of the arguments, or the path of its file. Required unless the tool is free-form.",
-      ),
-      dialect: described(
-        { type: "string", enum: ["auto", ...Object.keys(DIALECTS)] },
-        "The dialect from which `inputSchema` is converted: see docs/schemas.md. Default: it is JSON Schema.",
-      ),
-      nullForOptional: described(
-        { type: "string", enum: ["absent", "reject"] },
-        "What `null` means for a property that is optional and does not accept it: the property is removed, or the call fails. Default: `absent`.",
-      ),
-      coerce: described(
-        FLAG,
-        "Whether strings are converted to numbers and booleans, and the other way round, where they are exactly their JSON text. Default: `false`.",
-      ),
-      ...TRAITS,
-      timeout: described(
-        DURATION,
-        "The wall time of a call. A grant can only shorten it. Default: that of `timeouts`.",
-      ),
-      ...IMPLEMENTATIONS,
-    },
-    ["name", "description"],
-    FORMER_TRAITS,
-  ),
-});
+export const TOOL_SHAPE: CompiledShape = compileShape({ ...ARGUMENTS, ...TOOL });
 
-/** A value of the {@link TOOL_SHAPE}. Paths are relative to the file. */
-export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
-  readonly name: string;
-  readonly description: string;
-  /** The schema or the path of its file; absent if the tool is free-form. */
-  readonly inputSchema?: JsonObject | string;
-  readonly freeform?: boolean;
-  /** The dialect from which the schema is mapped. Default: the schema is JSON Schema. */
-  readonly dialect?: SchemaDialect | "auto";
-  readonly nullForOptional?: "absent" | "reject";
-  readonly coerce?: boolean;
-  /** The wall time, with a unit, such as `30s`. */
-  readonly timeout?: string | number;
-  readonly host?: HostEntry;
-  readonly wasm?: Omit<WasmImplementation, "component"> & { readonly component: string };
-  readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
-  readonly process?: ProcessEntry;
-  readonly microvm?: MicrovmImplementation;
-  readonly remote?: RemoteImplementation;
-}
-
-/** A program. */
-interface ProcessEntry
-  extends Omit<
-      ProcessImplementation,
-      "args" | "input" | "persistentShell" | "killGraceMs" | "idleMs" | "timeoutMs"
-    >,
-    ProgramTimes {
-  readonly persistentShell?: PersistentShell;
-  readonly args?: readonly (string | ArgumentReference)[];
-  readonly input?: "json" | "none" | ArgumentReference;
-}
-
-/** An export of an ES module. */
-interface HostEntry {
-  readonly module: string;
-  /** Default: `"default"`. */
-  readonly export?: string;
-  /**
-   * Whether the export is a function that runs in a worker thread, as a `HostModule` does. Otherwise it is a function
-   * or a factory, and the module is imported into this process. Default: `true`.
-   */
-  readonly thread?: boolean;
-}
+/** An item of `tools`. Paths are relative to the file. */
+export type ToolEntry = TypeOf<typeof TOOL>;

@@ -43,7 +43,7 @@ const AUTHOR: JsonObject = mapOf(
 const SEARCH: OptionsReader<SearchToolsetOptions> = {
   members: {
     ...NAMING,
-    time: described(DURATION, "The time after which a search ends with what it has found. Default: `10s`."),
+    time: described(DURATION, "The time after which a search ends with what it has found.", 10_000),
   },
   read: (entry, problems) => {
     const { prefix, time } = entry.value as { readonly prefix?: string; readonly time?: string | number };
@@ -69,7 +69,7 @@ const SHELL: OptionsReader<ShellOptions> = {
       TEXT,
       "The command of `run_tests`. Default: it is found by the files of the project.",
     ),
-    failOnExit: described(FLAG, "Whether an exit code other than 0 fails a call. Default: `false`."),
+    failOnExit: described(FLAG, "Whether an exit code other than 0 fails a call.", false),
     ...PROGRAM_TIMES,
   },
   read: readShell,
@@ -112,7 +112,8 @@ export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<To
     ),
     typeCheck: described(
       { type: "boolean" },
-      "Whether TypeScript's compiler checks the types of programs in TypeScript before they run: see docs/code-mode.md. Default: false.",
+      "Whether TypeScript's compiler checks the types of programs in TypeScript before they run: see docs/code-mode.md.",
+      false,
     ),
   }),
   settings: {
@@ -122,7 +123,7 @@ export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<To
         PATH,
         "The ES module whose export has the functions `get`, `update` and `switchBackend`. Required.",
       ),
-      export: described(TEXT, "The name of the export. Default: `default`."),
+      export: described(TEXT, "The name of the export.", "default"),
     },
     read: readSettings,
   },

@@ -140,3 +140,14 @@ describe("sandgate check names entries that change nothing", () => {
     ]);
   });
 });
+
+test("sandgate check says what is wrong with an agent's grant of neither a directory nor a file", async () => {
+  const folder = await createFolder({
+    "sandgate.yaml": `${TOOLS}${POLICY}agents: { a: { fs: [{ write: true }] } }\n`,
+  });
+  const { code, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining("an fs capability must be { directory, write } or { file, write }"),
+  ]);
+});
