@@ -2,15 +2,13 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import type { FairBudget } from "../base/fair-budget.ts";
 import { readTraceHeaders } from "../base/trace-headers.ts";
 import type { Sender } from "../http/authentication.ts";
-import { bodyLength, decodeBody, readBody } from "../http/request.ts";
-import { bodyOf, limitUnread, respondExecution } from "../http/respond.ts";
-import { UnreadAnswers } from "../http/unread-answers.ts";
+import { bodyLength, checkDigest, decodeBody, receive } from "../http/request.ts";
+import { bodyOf, limitUnread, respondExecution, UnreadAnswers } from "../http/respond.ts";
 import { BodyError, readDispatchRequest } from "../remote-protocol/bodies.ts";
 import { writeStreamEvent } from "../remote-protocol/event-stream.ts";
 import { JSON_MEDIA_TYPE, REPLAYED_HEADER, STREAM_MEDIA_TYPE } from "../remote-protocol/http.ts";
 import { type RequestRefusal, remoteProblem } from "../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../remote-protocol/shapes.ts";
-import { matchesContentDigest } from "../remote-protocol/signatures/base.ts";
 import type { ExecutorLimits } from "./limits.ts";
 import { overloaded } from "./once/admission.ts";
 import type { CallEvent, CallWaiter } from "./once/dispatched-call.ts";
@@ -166,13 +164,12 @@ class DispatchExchange implements CallWaiter {
   }
 
   #read(body: Buffer): DispatchRequest {
-    const digest = this.#request.headers["content-digest"];
-    if ((this.#sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
-      throw remoteProblem(
-        "altered",
-        "the body does not match the content-digest header, which must have a sha-256 digest",
-      );
-    }
+    checkDigest(
+      this.#request,
+      this.#sender,
+      body,
+      "the body does not match the content-digest header, which must have a sha-256 digest",
+    );
     try {
       return readDispatchRequest(decodeBody(body));
     } catch (error) {
@@ -213,25 +210,15 @@ export class DispatchRoute {
     const isStream = wantsStream(request.headers);
     const bytes = bodyLength(request, this.#maxBodyBytes);
     const { caller } = sender;
-    let reserved = 0;
-    const reserve = (more: number): boolean => {
-      if (!this.#bodies.acquire(caller, more)) {
-        refusals.fail(overloaded());
-        return false;
-      }
-      reserved += more;
-      return true;
-    };
     const unread = new UnreadAnswers(this.#unread, caller);
     limitUnread(response, unread);
     const stream = isStream ? new AnswerStream(response, unread) : undefined;
     const exchange = new DispatchExchange(this.#dispatcher, { request, response, stream, refusals }, sender);
     response.on("close", () => {
-      this.#bodies.release(caller, reserved);
-      reserved = 0;
       exchange.closed();
     });
-    readBody(request, bytes, reserve, (body) => {
+    const refuse = (): void => refusals.fail(overloaded());
+    receive({ request, response, bytes, bodies: this.#bodies, caller, refuse }, (body) => {
       afterNextPoll(() => {
         if (!isClosed(request)) exchange.take(body);
       });

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { FairBudget } from "../base/fair-budget.ts";
 import { authenticate, type Sender } from "../http/authentication.ts";
-import { ANSWERED, type Door, type Incoming } from "../http/door.ts";
+import { ANSWERED, type Door } from "../http/door.ts";
 import { ProcessMetrics } from "../http/process-metrics.ts";
 import { type Metric, withoutOthers, writeMetrics } from "../http/prometheus-text.ts";
-import { limitUnread, respond, respondJson } from "../http/respond.ts";
-import { UnreadAnswers } from "../http/unread-answers.ts";
+import type { Incoming } from "../http/request.ts";
+import { limitUnread, respond, respondJson, UnreadAnswers } from "../http/respond.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
 import { DISPATCH_PATH, HEALTH_PATH, METRICS_PATH, READY_PATH, TOOLS_PATH } from "../remote-protocol/http.ts";

@@ -5,17 +5,10 @@ import { EXECUTOR_HEADER, writeProcessStamp } from "../remote-protocol/http.ts";
 import { type RequestRefusal, remoteProblem } from "../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../remote-protocol/shapes.ts";
 import type { Authentication } from "./authentication.ts";
-import { stripBasePath } from "./listen-address.ts";
 import { type RefusedRequest, refusalOf, refuse, refusedRequest } from "./refusals.ts";
-import { HostCheck, refuseRepeated } from "./request.ts";
+import { HostCheck, type Incoming, refuseRepeated, stripBasePath } from "./request.ts";
 import { limitReadingTime } from "./respond.ts";
 import type { TlsConnections } from "./tls/tls-connections.ts";
-
-/** A request, and the response that a route writes. */
-export interface Incoming {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
 
 /** The routes of a server. A handler throws a {@link RequestRefusal} to refuse a request. */
 export type Routes = Hono<{ Bindings: Incoming }>;

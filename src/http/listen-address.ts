@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { isLoopbackHost } from "../base/http-syntax.ts";
 import { SandgateError } from "../base/thrown.ts";
 
@@ -77,10 +76,4 @@ export function refuseUnprotected(server: {
 /** Whether a text can be a base path. */
 export function isBasePath(text: string): boolean {
   return text.length <= 256 && BASE_PATH.test(text);
-}
-
-/** Removes the base path from the target of a request, unless a proxy has removed it already. */
-export function stripBasePath(request: IncomingMessage, basePath: string): void {
-  const { url = "" } = request;
-  if (basePath !== "" && url.startsWith(`${basePath}/`)) request.url = url.slice(basePath.length);
 }

@@ -1,9 +1,18 @@
 import { isUtf8 } from "node:buffer";
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { FairBudget } from "../base/fair-budget.ts";
 import { remoteProblem } from "../remote-protocol/problems.ts";
+import { matchesContentDigest } from "../remote-protocol/signatures/base.ts";
+import type { Sender } from "./authentication.ts";
 
 /** Bytes that are reserved for a body of which only a part has arrived, at least. */
 const FIRST_BYTES = 16_384;
+
+/** A request, and the response that a route writes. */
+export interface Incoming {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
 
 /** Matches a host with an optional port, but nothing that a URL parser would read differently. */
 const AUTHORITY = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/;
@@ -44,6 +53,81 @@ export class HostCheck {
       "the host header is not a name of this executor: see its option 'hosts'",
     );
   }
+}
+
+const METHODS = "GET, POST, PUT, PATCH, DELETE";
+const REQUEST_HEADERS =
+  "authorization, content-type, content-digest, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, signature, signature-input";
+const PREFLIGHT_S = "600";
+
+/** What an origin must be, for messages. */
+export const ORIGIN_FORM =
+  "must be a scheme, a host and optionally a port, such as https://console.example.com";
+
+/** The origins of the pages that may use the server from a browser. */
+export class Origins {
+  readonly #origins: ReadonlySet<string>;
+  readonly #allowsOwn: boolean;
+
+  /**
+   * @param allowsOwn Whether pages of the server itself may use it.
+   * @throws {TypeError} if one is not an origin, such as `https://console.example.com`.
+   */
+  constructor(origins: readonly string[], allowsOwn = false) {
+    this.#allowsOwn = allowsOwn;
+    for (const origin of origins) {
+      if (!isOrigin(origin)) throw new TypeError(`the origin '${origin}' ${ORIGIN_FORM}`);
+    }
+    this.#origins = new Set(origins);
+  }
+
+  /**
+   * Checks the origin of a request, and allows its page to read the response.
+   *
+   * @throws {RequestRefusal} `misdirected` unless the request has no origin, or one of these.
+   */
+  check({ headers }: IncomingMessage, response: ServerResponse): void {
+    const { origin, host } = headers;
+    if (this.#origins.size > 0) response.setHeader("vary", "origin");
+    if (origin === undefined || (this.#allowsOwn && isOwnOrigin(origin, host))) return;
+    if (!this.#origins.has(origin)) {
+      throw remoteProblem("misdirected", "the server does not accept requests of this origin");
+    }
+    response.setHeader("access-control-allow-origin", origin);
+    response.setHeader("access-control-expose-headers", "mcp-session-id");
+  }
+
+  /** Responds to the request with which a browser asks whether a page may send another one. */
+  static preflight(response: ServerResponse): void {
+    response.writeHead(204, {
+      "access-control-allow-methods": METHODS,
+      "access-control-allow-headers": REQUEST_HEADERS,
+      "access-control-max-age": PREFLIGHT_S,
+    });
+    response.end();
+  }
+}
+
+/**
+ * Whether an origin is that of a request's host.
+ *
+ * @param host The header, which has been checked.
+ */
+export function isOwnOrigin(origin: string, host: string | undefined): boolean {
+  const authority = host?.toLowerCase() ?? "";
+  return authority !== "" && (origin === `http://${authority}` || origin === `https://${authority}`);
+}
+
+/** Whether a text is an origin. */
+export function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
+}
+
+/** Removes the base path from the target of a request, unless a proxy has removed it already. */
+export function stripBasePath(request: IncomingMessage, basePath: string): void {
+  const { url = "" } = request;
+  if (basePath !== "" && url.startsWith(`${basePath}/`)) request.url = url.slice(basePath.length);
 }
 
 /** Of these, Node.js uses the first. */
@@ -87,6 +171,56 @@ export function bodyLength({ headers }: IncomingMessage, maxBytes: number): numb
   throw remoteProblem("too_large", `the body must have at most ${maxBytes} bytes`);
 }
 
+/** A body that is read within the memory for bodies, which callers share. */
+export interface Receiving extends Incoming {
+  /** The length returned by {@link bodyLength}. */
+  readonly bytes: number;
+  readonly bodies: FairBudget;
+  /** For whom the bytes count until the response has been sent, or the connection is closed. */
+  readonly caller: string;
+  /** Called in place of `take` if there is no room. The remaining body is dropped. */
+  readonly refuse: () => void;
+}
+
+/**
+ * Reads the body of a request. If the connection closes before its end, `take` is never called.
+ *
+ * @param take Called with the body as soon as its last byte arrives.
+ */
+export function receive(
+  { request, response, bytes, bodies, caller, refuse }: Receiving,
+  take: (body: Buffer) => void,
+): void {
+  let reserved = 0;
+  response.on("close", () => {
+    bodies.release(caller, reserved);
+    reserved = 0;
+  });
+  const reserve = (more: number): boolean => {
+    const hasRoom = bodies.acquire(caller, more);
+    if (hasRoom) reserved += more;
+    else refuse();
+    return hasRoom;
+  };
+  readBody(request, bytes, reserve, take);
+}
+
+/**
+ * Checks the digest of a body, which a signed request must have.
+ *
+ * @throws {RequestRefusal} `altered` unless it matches.
+ */
+export function checkDigest(
+  { headers }: IncomingMessage,
+  { isSigned }: Pick<Sender, "isSigned">,
+  body: Buffer,
+  message = "the body does not match the content-digest header",
+): void {
+  const digest = headers["content-digest"];
+  if ((isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body))
+    throw remoteProblem("altered", message);
+}
+
 /**
  * Reads a body. The parser ensures that it is not longer than its length. If the connection closes before its
  * end, `take` is never called.
@@ -96,7 +230,7 @@ export function bodyLength({ headers }: IncomingMessage, maxBytes: number): numb
  *   If it returns `false`, it has refused the request, and the remaining body is dropped.
  * @param take Called with the body as soon as its last byte arrives.
  */
-export function readBody(
+function readBody(
   request: IncomingMessage,
   bytes: number,
   reserve: (bytes: number) => boolean,

@@ -3,6 +3,7 @@ import { checkResultBudget } from "../engine/result-budget.ts";
 import { Executor } from "../executor/executor.ts";
 import { completeLimits } from "../executor/limits.ts";
 import { contextOf } from "../executor/options.ts";
+import { Origins } from "../http/request.ts";
 import type { McpServer } from "../mcp/server/mcp-server.ts";
 import type { McpServerOptions } from "../mcp/server/options.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
@@ -20,7 +21,6 @@ import { Admin } from "./admin.ts";
 import { CallRepeats } from "./call-repeats.ts";
 import type { CalledSession } from "./console/calls/console-call.ts";
 import { type Console, openConsole, type ServedConsole } from "./console/console.ts";
-import { Origins } from "./http/origins.ts";
 import { checkNotify } from "./notifying/notify.ts";
 import {
   checkReloadedNames,

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { EventStream } from "../engine/call/events.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { draining, notFound, overloaded, paused } from "../http/refusals.ts";
-import { UnreadAnswers } from "../http/unread-answers.ts";
+import { UnreadAnswers, type UnreadBytes } from "../http/respond.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import type { SessionCore } from "../sessions/calls/core.ts";
@@ -16,14 +16,9 @@ import type { Admin } from "./admin.ts";
 import type { CallRepeats } from "./call-repeats.ts";
 import type { Console } from "./console/console.ts";
 import { EventLogs, type LoggedEvent } from "./events/event-log.ts";
-import {
-  type EventStreamOptions,
-  type FinalEvent,
-  StreamRoom,
-  type UnreadBytes,
-} from "./events/event-stream.ts";
+import { type EventStreamOptions, type FinalEvent, StreamRoom } from "./events/event-stream.ts";
 import { nestedEvent, publicConfirmationEvent, publicEvent } from "./events/public-event.ts";
-import type { Exchange } from "./http/exchange.ts";
+import type { Exchange } from "./exchange.ts";
 import { MessagesUnderWay, RetainedTurns, type TurnPlace } from "./message-bounds.ts";
 import { AnswerLinks } from "./notifying/answer-links.ts";
 import { Notifier } from "./notifying/notifier.ts";

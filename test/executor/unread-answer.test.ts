@@ -9,8 +9,7 @@ import { defineTool } from "../../src/engine/tool.ts";
 import { AnswerStream } from "../../src/executor/dispatch-route.ts";
 import type { Executor } from "../../src/executor/executor.ts";
 import type { CallEvent } from "../../src/executor/once/dispatched-call.ts";
-import { limitUnread } from "../../src/http/respond.ts";
-import { UnreadAnswers } from "../../src/http/unread-answers.ts";
+import { limitUnread, UnreadAnswers } from "../../src/http/respond.ts";
 import { dispatch, dispatchBody, executionOf, HeldTool, startExecutor, until } from "./harness.ts";
 
 /** More than the kernel buffers for a client that does not read. */

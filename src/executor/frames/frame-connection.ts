@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { Sender } from "../../http/authentication.ts";
-import { UnreadAnswers } from "../../http/unread-answers.ts";
+import { UnreadAnswers } from "../../http/respond.ts";
 import {
   CALL_HEAD_BYTES,
   FRAME,

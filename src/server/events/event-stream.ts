@@ -1,5 +1,6 @@
 import { ReadableStream as WebStream } from "node:stream/web";
 import { FairBudget } from "../../base/fair-budget.ts";
+import type { UnreadBytes } from "../../http/respond.ts";
 import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { SessionEvent } from "../../shapes/turns.ts";
 import type { EventLog, LoggedEvent } from "./event-log.ts";
@@ -122,13 +123,6 @@ export function lastEventNumber(header: string | undefined, epoch: string): numb
   if (header === undefined || header === "") return undefined;
   const [, of, number] = /^([\w]+)-([0-9]{1,15})$/.exec(header) ?? [];
   return of === epoch ? Number(number) : -1;
-}
-
-/** The budget of one client for bytes that it has not read. */
-export interface UnreadBytes {
-  /** Returns `false` if there is no room for them. */
-  acquire(bytes: number): boolean;
-  release(bytes: number): void;
 }
 
 /** The most streams of events: fewer than the connections of a server. */

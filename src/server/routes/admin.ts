@@ -13,7 +13,7 @@ import { JournalError } from "../../journal/journal-error.ts";
 import { principalIn } from "../../journal/read/record-members.ts";
 import { CallRepetition, JOURNAL, PolicyTrial, type RepeatedCall } from "../../shapes/journal.ts";
 import { SERVER } from "../../shapes/server.ts";
-import { type App, type Exchange, serve } from "../http/exchange.ts";
+import { type App, type Exchange, serve } from "../exchange.ts";
 import { latestDiffView, showTexts } from "../journal-views.ts";
 import type { SessionService } from "../service.ts";
 import { historyOf, orUnavailable, seqOf } from "./journal.ts";

@@ -1,7 +1,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import type { RouteAccess } from "../../shapes/operation.ts";
 import { accessTo, admit } from "../access/route-access.ts";
-import type { App, AppBindings } from "../http/exchange.ts";
+import type { App, AppBindings } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 import { adminRoutes, journalTrialRoutes } from "./admin.ts";
 import { callRoutes } from "./calls.ts";

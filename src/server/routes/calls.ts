@@ -13,7 +13,7 @@ import type { ConsoleCall } from "../console/calls/console-call.ts";
 import type { Console } from "../console/console.ts";
 import type { EventStreamOptions } from "../events/event-stream.ts";
 import { EVENT_STREAM_HEADERS } from "../events/event-stream.ts";
-import { type App, serve } from "../http/exchange.ts";
+import { type App, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
 

@@ -1,5 +1,6 @@
 import type { WaitingCall } from "../../engine/call/suspension.ts";
 import { conflict, forbidden, gone, notFound, overloaded, unprocessable } from "../../http/refusals.ts";
+import { isOwnOrigin } from "../../http/request.ts";
 import type { Confirmation, ConfirmationRecord } from "../../sessions/confirmations/confirmation.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { OpenConfirmation, SuspendedProgram } from "../../shapes/confirmations.ts";
@@ -12,8 +13,7 @@ import {
   inSession,
   wholeConfirmationView,
 } from "../confirmation-views.ts";
-import { type App, type Exchange, serve } from "../http/exchange.ts";
-import { isOwnOrigin } from "../http/origins.ts";
+import { type App, type Exchange, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
 

@@ -1,10 +1,10 @@
 import { badRequest, forbidden, notFound, overloaded, unauthenticated } from "../../http/refusals.ts";
+import { isOwnOrigin } from "../../http/request.ts";
 import { ConsoleLogin, ForgottenPush, NewPush, SERVER } from "../../shapes/server.ts";
 import { admit, LOGIN_ACCESS } from "../access/route-access.ts";
 import type { Console } from "../console/console.ts";
 import { LOGIN_MS, setCookie } from "../console/logins.ts";
-import { type App, serve } from "../http/exchange.ts";
-import { isOwnOrigin } from "../http/origins.ts";
+import { type App, serve } from "../exchange.ts";
 import { isPushSubscription } from "../notifying/notify.ts";
 import type { PushDevices } from "../notifying/web-push.ts";
 import type { SessionService } from "../service.ts";

@@ -19,7 +19,7 @@ import type { Sessions } from "../../sessions/sessions.ts";
 import type { OverviewNumbers, RecordedCall, RecordedOverview } from "../../shapes/journal.ts";
 import { JOURNAL, MAX_LISTED_RECORDS } from "../../shapes/journal.ts";
 import type { Client } from "../access/client.ts";
-import { type App, type Exchange, pageOf, serve } from "../http/exchange.ts";
+import { type App, type Exchange, pageOf, serve } from "../exchange.ts";
 import { callDetail, callView, reportView, shownName } from "../journal-views.ts";
 import type { Inspected, SessionService } from "../service.ts";
 import { mcpServersOf } from "../session-metrics.ts";

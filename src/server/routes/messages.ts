@@ -17,7 +17,7 @@ import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turns/turn.ts";
 import { NewMessage, TURNS } from "../../shapes/turns.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FinalEvent } from "../events/event-stream.ts";
-import { type App, type Exchange, serve } from "../http/exchange.ts";
+import { type App, type Exchange, serve } from "../exchange.ts";
 import type { AdmittedMessage } from "../message-bounds.ts";
 import { placeOf, type SessionService } from "../service.ts";
 

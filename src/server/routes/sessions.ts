@@ -20,7 +20,7 @@ import { OWN_PREFIX } from "../../workspace/protected-places.ts";
 import type { Client } from "../access/client.ts";
 import { EVENT_STREAM_HEADERS, eventStream, lastEventNumber } from "../events/event-stream.ts";
 import { publicConfirmationEvent } from "../events/public-event.ts";
-import { type App, type Page, pageOf, serve } from "../http/exchange.ts";
+import { type App, type Page, pageOf, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 
 /** Lists the open sessions, the latest first. */

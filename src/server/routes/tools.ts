@@ -7,7 +7,7 @@ import { toLine, toPrintableJson } from "../../rendering/shown.ts";
 import type { ShownTool, ToolList } from "../../shapes/server.ts";
 import { MAX_LISTED_TOOLS, SERVER } from "../../shapes/server.ts";
 import type { WasmImplementation } from "../../tool/implementations/implementations.ts";
-import { type App, pageOf, serve } from "../http/exchange.ts";
+import { type App, pageOf, serve } from "../exchange.ts";
 import type { Inspected, SessionService } from "../service.ts";
 
 /** Describes the tools of the server to people. */

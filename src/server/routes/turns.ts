@@ -6,7 +6,7 @@ import type { StoredMessage } from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Turn } from "../../sessions/turns/turn.ts";
 import { TURNS, type TurnResults } from "../../shapes/turns.ts";
-import { type App, type Exchange, serve } from "../http/exchange.ts";
+import { type App, type Exchange, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 import { formatOf } from "./sessions.ts";
 

@@ -6,9 +6,9 @@ import type { ConfigEntry, ConfigPath, ConfigSource } from "../../../config/sour
 import type { ExecutorOptions } from "../../../executor/options.ts";
 import { MIN_TOKEN_LENGTH, type NamedCertificate } from "../../../http/authentication.ts";
 import { BASE_PATH_FORM, isBasePath, LISTEN_FORM, parseListenAddress } from "../../../http/listen-address.ts";
+import { isOrigin, ORIGIN_FORM } from "../../../http/request.ts";
 import { type Credential, needsExecutor } from "../../../server/access/credential.ts";
 import type { ServedConsole } from "../../../server/console/console.ts";
-import { isOrigin, ORIGIN_FORM } from "../../../server/http/origins.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { absolutePathBeside } from "../guard-code.ts";
 import { workspacePath } from "../load-sessions.ts";

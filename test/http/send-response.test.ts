@@ -2,10 +2,9 @@ import { once } from "node:events";
 import { type ClientRequest, createServer, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { FairBudget } from "../../../src/base/fair-budget.ts";
-import { UnreadAnswers } from "../../../src/http/unread-answers.ts";
-import type { RequestRefusal } from "../../../src/remote-protocol/problems.ts";
-import { sendPushed, sendResponse } from "../../../src/server/http/send-response.ts";
+import { FairBudget } from "../../src/base/fair-budget.ts";
+import { sendPushed, sendResponse, UnreadAnswers } from "../../src/http/respond.ts";
+import type { RequestRefusal } from "../../src/remote-protocol/problems.ts";
 
 /** More than the kernel takes of a response that is not read. */
 const BODY = new Uint8Array(16_000_000);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { callerOf } from "../../../src/http/authentication.ts";
-import { Client } from "../../../src/server/access/client.ts";
-import { Reads } from "../../../src/server/routes/journal.ts";
+import { callerOf } from "../../src/http/authentication.ts";
+import { Client } from "../../src/server/access/client.ts";
+import { Reads } from "../../src/server/routes/journal.ts";
 
 function requestOf(token: string) {
   const sender = { principal: undefined, caller: callerOf({ token }), credential: "", isSigned: false };

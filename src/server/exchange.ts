@@ -1,18 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Context, Handler, Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import type { FairBudget } from "../../base/fair-budget.ts";
-import type { Sender } from "../../http/authentication.ts";
-import type { Door } from "../../http/door.ts";
-import { badRequest, overloaded, revoked } from "../../http/refusals.ts";
-import { bodyLength, decodeBody, readBody } from "../../http/request.ts";
-import { parseJson } from "../../json/parse.ts";
-import { problemIn, type Shape } from "../../json/shape.ts";
-import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
-import { remoteProblem } from "../../remote-protocol/problems.ts";
-import { matchesContentDigest } from "../../remote-protocol/signatures/base.ts";
-import type { AnswerBody, Operation } from "../../shapes/operation.ts";
-import type { Client, Clients } from "../access/client.ts";
+import type { FairBudget } from "../base/fair-budget.ts";
+import type { Sender } from "../http/authentication.ts";
+import type { Door } from "../http/door.ts";
+import { badRequest, overloaded, revoked } from "../http/refusals.ts";
+import { bodyLength, checkDigest, decodeBody, receive } from "../http/request.ts";
+import { parseJson } from "../json/parse.ts";
+import { problemIn, type Shape } from "../json/shape.ts";
+import { JSON_MEDIA_TYPE } from "../remote-protocol/http.ts";
+import { remoteProblem } from "../remote-protocol/problems.ts";
+import type { AnswerBody, Operation } from "../shapes/operation.ts";
+import type { Client, Clients } from "./access/client.ts";
 
 /** What a route gets besides the request. */
 export interface AppBindings {
@@ -30,7 +29,7 @@ type Answering<Of extends Operation> = Pick<Context<AppBindings, Of["path"]>, "e
   ): Response;
 };
 
-/** Serves an operation. `sessionApp` checks its access first. */
+/** Serves an operation. `addOperations` checks its access first. */
 export function serve<const Of extends Operation>(
   app: App,
   { method, path }: Of,
@@ -64,7 +63,7 @@ export class Exchange {
   readonly #bodies: BodyBudget;
   readonly #closing = new AbortController();
   readonly #revoking = new AbortController();
-  #reserved = 0;
+  readonly #response: ServerResponse;
   #bodyBytes = 0;
 
   constructor(
@@ -78,11 +77,8 @@ export class Exchange {
     this.client = client;
     this.sender = sender;
     this.#bodies = bodies;
-    response.on("close", () => {
-      this.#closing.abort(CLOSED);
-      this.#bodies.budget.release(this.client.name, this.#reserved);
-      this.#reserved = 0;
-    });
+    this.#response = response;
+    response.on("close", () => this.#closing.abort(CLOSED));
   }
 
   /** Aborted when the response has been sent, or the connection is closed. */
@@ -132,10 +128,7 @@ export class Exchange {
     const body = await this.#readBytes(bytes);
     this.revoked.throwIfAborted();
     this.#bodyBytes = bytes;
-    const digest = this.request.headers["content-digest"];
-    if ((this.sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
-      throw remoteProblem("altered", "the body does not match the content-digest header");
-    }
+    checkDigest(this.request, this.sender, body);
     return decodeBody(body);
   }
 
@@ -146,19 +139,14 @@ export class Exchange {
 
   #readBytes(bytes: number): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    const reserve = (more: number): boolean => {
-      if (!this.#bodies.budget.acquire(this.client.name, more)) {
-        reject(overloaded("the server holds too many requests: retry later"));
-        return false;
-      }
-      this.#reserved += more;
-      return true;
-    };
     const close = (): void => reject(badRequest("the connection was closed"));
     const revoke = (): void => reject(this.revoked.reason);
     this.closed.addEventListener("abort", close);
     this.revoked.addEventListener("abort", revoke);
-    readBody(this.request, bytes, reserve, resolve);
+    const refuse = (): void => reject(overloaded("the server holds too many requests: retry later"));
+    const { budget: bodies } = this.#bodies;
+    const { name: caller } = this.client;
+    receive({ request: this.request, response: this.#response, bytes, bodies, caller, refuse }, resolve);
     return promise.finally(() => {
       this.closed.removeEventListener("abort", close);
       this.revoked.removeEventListener("abort", revoke);
