@@ -75,6 +75,31 @@ test("dispatch records its calls, and the commands on the journal read them", as
   expect(await sandgate(["why", "nobody", ...config])).toMatchObject({ code: 1 });
 });
 
+test("why names the command that says what would allow a call, unless its arguments are no plain text", async () => {
+  const policy = `policy:
+  rules:
+    - { name: small, tools: [add], when: { /a: { range: { max: 1 } } }, effect: allow, sandboxes: [host] }
+    - { name: short, tools: [upper], when: { /text: { equals: a } }, effect: allow, sandboxes: [host, quickjs] }
+`;
+  const [tools = ""] = String(PROJECT["sandgate.yaml"]).split(/^policy:/m);
+  const folder = await createFolder({
+    ...PROJECT,
+    "sandgate.yaml": `${tools}\n${policy}\njournal: { directory: records }\n`,
+    "message.json": JSON.stringify([
+      { id: "one", name: "add", arguments: { a: 2, b: 1 } },
+      { id: "two", name: "upper", arguments: { text: "it's" } },
+    ]),
+  });
+  const config = ["--config", join(folder, "sandgate.yaml")];
+  await sandgate(["dispatch", join(folder, "message.json"), ...config]);
+  const { stdout } = await sandgate(["why", "one", ...config]);
+  const [, call = ""] =
+    /what would allow it: sandgate policy explain --suggest --call '(.*)'$/m.exec(stdout) ?? [];
+  const explained = await sandgate(["policy", "explain", "--suggest", "--call", call, ...config]);
+  expect(explained.stdout).toContain("to allow the call: The rule 'small' nearly allows the call");
+  expect((await sandgate(["why", "two", ...config])).stdout).toMatch(/--suggest --call JSON$/m);
+});
+
 test("why explains the last call with an id, those of a session, and those since a time", async () => {
   const directory = join(await createFolder({}), "records");
   {

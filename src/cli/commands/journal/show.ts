@@ -215,6 +215,9 @@ const DETAILS = {
   args: "arguments",
 } as const;
 
+/** The longest call that is a part of a command, in characters. */
+const MAX_CALL = 1_000;
+
 /** How many calls with the same id are remembered: later records may belong to any of them. */
 const MAX_CALLS = 1_000;
 
@@ -271,7 +274,18 @@ function explain(entry: JournalEntry): ShownText[] {
       ? []
       : [shown`  ${label}: ${name === "near" ? nearText(value) : textOf(value)}`];
   });
-  return [showEntry(entry, false), ...details];
+  return [showEntry(entry, false), ...details, ...wayToAllow(entry)];
+}
+
+/** Names the command that prints what would allow a call that no rule allows. */
+function wayToAllow({ type, near, tool, args }: JournalEntry): ShownText[] {
+  if (type !== "tool.call.denied" || near === undefined) return [];
+  const call = JSON.stringify({ tool, arguments: args });
+  // Between single quotes, a shell changes nothing. The call is foreign text, so it is only shown if it is plain.
+  const isPlain = call.length <= MAX_CALL && /^[ -&(-~]+$/.test(call);
+  return [
+    shown`  what would allow it: sandgate policy explain --suggest --call ${isPlain ? `'${call}'` : "JSON"}`,
+  ];
 }
 
 function textOf(value: JsonValue): string {
