@@ -147,7 +147,7 @@ test("sandgate check says what is wrong with an agent's grant of neither a direc
   });
   const { code, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
   expect([code, stderr]).toEqual([
-    1,
+    2,
     expect.stringContaining("an fs capability must be { directory, write } or { file, write }"),
   ]);
 });
