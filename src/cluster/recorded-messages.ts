@@ -2,7 +2,7 @@ import type { MaybePromise } from "../base/promises.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import { receiveCall } from "../engine/call.ts";
 import type { Entry, Key } from "../record/backend.ts";
-import { claimState, identityOf, type MessageAddress } from "../record/identity.ts";
+import { type CallIdentity, identityOf, type MessageAddress } from "../record/identity.ts";
 import type { Operation, Operations, Transaction } from "../record/operations.ts";
 import { withdrawnExecution } from "../sessions/calls/ended-calls.ts";
 import {
@@ -14,7 +14,10 @@ import type { DurableCall, DurableMessage } from "../sessions/durable-runtime.ts
 import {
   addMessage,
   type CallState,
-  type RecordedExecution,
+  type ClaimOptions,
+  claimCall,
+  endCall,
+  keyOfCall,
   resolveConfirmation,
   type UnfinishedMessage,
 } from "../sessions/store/recorded-operations.ts";
@@ -127,41 +130,29 @@ export class RecordedMessages {
   /**
    * Records that this process begins a call.
    *
-   * @param mayRepeat Whether it may have been begun by a process that was lost, and is run again.
+   * @param options.mayRepeat Whether it may have been begun by a process that was lost, and is run again.
    */
-  begin(
-    call: DurableCall,
-    { isRepeatable, mayRepeat }: { isRepeatable: boolean; mayRepeat: boolean },
-  ): MaybePromise<Beginning> {
+  begin(call: DurableCall, options: Required<ClaimOptions>): MaybePromise<Beginning> {
     const member = this.#member;
     return this.#operations.write(function* (transaction): Operation<Beginning> {
       const read = yield* readCall(transaction, call);
       if (read.running?.owner !== member) return "lost";
       if (read.isCancelled) return "cancelled";
-      const { state } = read;
-      const isRepeated = mayRepeat && isRepeatable && state.isRepeatable === true;
-      const claim = claimState(state, state, state);
-      if (claim !== "fresh" && !(claim === "begun" && isRepeated)) return "begun";
-      transaction.put(callKeyOf(call), { ...state, isClaimed: true, isRepeatable } satisfies CallState);
-      return "begins";
+      // The message has one call with this id.
+      const { digest } = read.state;
+      const claim = claimCall(transaction, read.state, { ...read.identity, digest }, options);
+      return claim === "fresh" ? "begins" : "begun";
     });
   }
 
   /** Records the end of a call, unless another process owns its message now. Returns whether this one does. */
   end(call: DurableCall, execution: ToolExecution | null): MaybePromise<boolean> {
     const member = this.#member;
-    const { sessionId, turnId, messageId } = call;
-    const { id: callId } = call.call;
     return this.#operations.write(function* (transaction) {
-      const { running, state } = yield* readCall(transaction, call);
+      const { running, state, identity } = yield* readCall(transaction, call);
       if (running?.owner !== member) return false;
-      if (state.isEnded) return true;
-      transaction.put(callKeyOf(call), { ...state, isEnded: true } satisfies CallState);
-      transaction.put(["execution", sessionId, turnId, messageId, callId], {
-        callId,
-        // What a hook aborted has no execution. Without one, the call would never be known to have ended.
-        execution: execution ?? withdrawnExecution(receiveCall(call.call)),
-      } satisfies RecordedExecution);
+      // What a hook aborted has no execution. Without one, the call would never be known to have ended.
+      endCall(transaction, state, identity, execution ?? withdrawnExecution(receiveCall(call.call)));
       return true;
     });
   }
@@ -206,30 +197,31 @@ export class RecordedMessages {
 function* readCall(
   transaction: Transaction,
   call: DurableCall,
-): Operation<{ running: RunningMessage | undefined; isCancelled: boolean; state: CallState }> {
+): Operation<{
+  running: RunningMessage | undefined;
+  isCancelled: boolean;
+  state: CallState;
+  identity: CallIdentity;
+}> {
   const { sessionId, turnId, messageId } = call;
+  const session = { id: sessionId, principal: undefined };
+  const identity = identityOf({ session, turnId, messageId }, call.call);
   const [[running] = [], [cancelled] = [], [state] = []] = yield* transaction.entries<unknown>(
     { key: runningKey(call) },
     { key: ["cancelled", sessionId, turnId] },
-    { key: callKeyOf(call) },
+    { key: keyOfCall("call", identity) },
   );
-  const { digest, callId } = identityOf(
-    { session: { id: sessionId, principal: undefined }, turnId, messageId },
-    call.call,
-  );
+  const { digest, callId } = identity;
   return {
     running: running?.value as RunningMessage | undefined,
     isCancelled: cancelled !== undefined,
     state: (state?.value as CallState | undefined) ?? { callId, digest },
+    identity,
   };
 }
 
 function runningKey({ sessionId, turnId, messageId }: MessageAddress): Key {
   return ["unfinished", sessionId, turnId, messageId];
-}
-
-function callKeyOf({ sessionId, turnId, messageId, call: { id } }: DurableCall): Key {
-  return ["call", sessionId, turnId, messageId, id];
 }
 
 /** Lists the open confirmations of all servers over a backend. */

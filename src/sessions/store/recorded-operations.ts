@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Key } from "../../record/backend.ts";
-import type { CallIdentity } from "../../record/identity.ts";
+import { type CallAddress, type CallIdentity, type ClaimState, claimState } from "../../record/identity.ts";
 import { inOrder, type Operation, type Operations, type Transaction } from "../../record/operations.ts";
 import {
   type Confirmation,
@@ -172,6 +172,52 @@ export function* forget(transaction: Transaction, sessionId: string, turnId: str
   transaction.put(["forgottenAt", sessionId], count + 1);
   transaction.put(["forgottenAt", sessionId, String(count)], turnId);
   transaction.put(["forgotten", sessionId, turnId], count);
+}
+
+/** Who claims a call may say whether it can run again, and whether it may run although it was begun by a process that was lost. */
+export interface ClaimOptions {
+  readonly isRepeatable?: boolean;
+  /** Default: `false`. */
+  readonly mayRepeat?: boolean;
+}
+
+/** Claims a call, of which `known` is stored. */
+export function claimCall(
+  transaction: Transaction,
+  known: CallState,
+  identity: CallIdentity,
+  { isRepeatable, mayRepeat = false }: ClaimOptions = {},
+): ClaimState {
+  const answer = claimState(known, identity, known);
+  const isRepeated = answer === "begun" && mayRepeat && isRepeatable === true && known.isRepeatable === true;
+  if (answer !== "fresh" && !isRepeated) return answer;
+  const claimed: CallState = { ...known, isClaimed: true };
+  transaction.put(
+    keyOfCall("call", identity),
+    isRepeatable === undefined ? claimed : { ...claimed, isRepeatable },
+  );
+  return "fresh";
+}
+
+/** Ends a call, of which `known` is stored. One that has ended stays as it is. */
+export function endCall(
+  transaction: Transaction,
+  known: CallState,
+  address: CallAddress,
+  execution: ToolExecution,
+): void {
+  if (known.isEnded) return;
+  transaction.put(keyOfCall("call", address), { ...known, isEnded: true } satisfies CallState);
+  const { callId } = address;
+  transaction.put(keyOfCall("execution", address), { callId, execution } satisfies RecordedExecution);
+}
+
+/** Where the state or the execution of a call is stored. */
+export function keyOfCall(
+  table: "call" | "execution",
+  { sessionId, turnId, messageId, callId }: CallAddress,
+): Key {
+  return [table, sessionId, turnId, messageId, callId];
 }
 
 /** The outcome of a count: it was counted now or before, or a limit is exhausted. */

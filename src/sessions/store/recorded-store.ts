@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Backend, Entry, Key, Range } from "../../record/backend.ts";
-import { type CallIdentity, claimState } from "../../record/identity.ts";
+import type { CallIdentity } from "../../record/identity.ts";
 import { inOrder, type Operation, Operations, type Transaction, wait } from "../../record/operations.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import type { CallKey, Confirmation, ConfirmationRecord, Resolution } from "../confirmations/confirmation.ts";
@@ -12,9 +12,12 @@ import {
   addSession,
   type CallState,
   type CountedOnce,
+  claimCall,
   countWithin,
+  endCall,
   forget,
   isListedIfResolved,
+  keyOfCall,
   type RecordedExecution,
   RecordedLedgerTable,
   removeSession,
@@ -151,7 +154,7 @@ export class RecordedSessionStore implements SessionStore {
 
   isCounted(identity: CallIdentity): MaybePromise<boolean> {
     return this.operations.read(
-      [{ key: callKey(identity) }],
+      [{ key: keyOfCall("call", identity) }],
       ([found] = []) => found?.value.isCounted === true,
     );
   }
@@ -167,24 +170,18 @@ export class RecordedSessionStore implements SessionStore {
     return this.operations.write(function* (transaction): Operation<Claim> {
       const known = yield* stateOf(transaction, identity);
       if (known === undefined) throw new SessionStoreError("the message of the call is not in the store");
-      const state = claimState(known, identity, known);
-      if (state === "ended") {
-        const ended = yield* transaction.get<RecordedExecution>(executionKey(identity));
-        if (ended === undefined) throw new SessionStoreError("the call was removed from the store");
-        return { state, execution: ended.execution };
-      }
-      if (state === "fresh") transaction.put(callKey(identity), { ...known, isClaimed: true });
-      return { state };
+      const state = claimCall(transaction, known, identity);
+      if (state !== "ended") return { state };
+      const ended = yield* transaction.get<RecordedExecution>(keyOfCall("execution", identity));
+      if (ended === undefined) throw new SessionStoreError("the call was removed from the store");
+      return { state, execution: ended.execution };
     });
   }
 
   end(identity: CallIdentity, execution: ToolExecution): MaybePromise<void> {
-    const { callId } = identity;
     return this.operations.write(function* (transaction) {
-      const state = yield* stateOf(transaction, identity);
-      if (state === undefined || state.isEnded) return;
-      transaction.put(callKey(identity), { ...state, isEnded: true });
-      transaction.put(executionKey(identity), { callId, execution } satisfies RecordedExecution);
+      const known = yield* stateOf(transaction, identity);
+      if (known !== undefined) endCall(transaction, known, identity, execution);
     });
   }
 
@@ -268,7 +265,7 @@ export class RecordedSessionStore implements SessionStore {
     at: number,
   ): MaybePromise<readonly string[]> {
     return this.operations.write(function* (transaction) {
-      const key = callKey({ sessionId, turnId, messageId, callId });
+      const key = keyOfCall("call", { sessionId, turnId, messageId, callId });
       const [[message] = [], [found] = [], asked = []] = yield* transaction.entries<unknown>(
         { key: ["message", sessionId, turnId, messageId] },
         { key },
@@ -340,7 +337,10 @@ export class RecordedSessionStore implements SessionStore {
 function* stateOf(transaction: Transaction, identity: CallIdentity): Operation<CallState | undefined> {
   const { sessionId, turnId, messageId, callId, digest } = identity;
   const key: Key = ["message", sessionId, turnId, messageId];
-  const [[message] = [], [state] = []] = yield* transaction.entries({ key }, { key: callKey(identity) });
+  const [[message] = [], [state] = []] = yield* transaction.entries(
+    { key },
+    { key: keyOfCall("call", identity) },
+  );
   if (message === undefined) return undefined;
   return (state?.value as CallState | undefined) ?? { callId, digest };
 }
@@ -348,12 +348,4 @@ function* stateOf(transaction: Transaction, identity: CallIdentity): Operation<C
 function* requireSession(transaction: Transaction, id: string): Operation<void> {
   const session = yield* transaction.get(["session", id]);
   if (session === undefined) throw new SessionStoreError("the session is not in the store");
-}
-
-function callKey({ sessionId, turnId, messageId, callId }: Omit<CallIdentity, "digest">): Key {
-  return ["call", sessionId, turnId, messageId, callId];
-}
-
-function executionKey({ sessionId, turnId, messageId, callId }: CallIdentity): Key {
-  return ["execution", sessionId, turnId, messageId, callId];
 }
