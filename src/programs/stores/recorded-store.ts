@@ -16,7 +16,7 @@ import {
 } from "./suspension-store.ts";
 
 /** Under `programCall/PROGRAM/NUMBER`. */
-export interface RecordedCall {
+interface RecordedCall {
   readonly number: number;
   readonly digest: string;
   /** In base64. */
@@ -27,7 +27,7 @@ export interface RecordedCall {
 type ProgramAt = CallPlace & Pick<ProgramHeader, "id" | "template">;
 
 /** Under `template/DIGEST`; its bytes, in parts, are under `templatePart/DIGEST/INDEX`. */
-export interface RecordedTemplate {
+interface RecordedTemplate {
   readonly digest: string;
   readonly parts: number;
   /** Whether the parts are not compressed. */
