@@ -11,8 +11,8 @@ import {
   type SandboxStats,
   ToolPreparationError,
 } from "./contract/sandbox.ts";
-import { AbandonedFunctions } from "./host/function-runner.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
+import { AbandonedFunctions } from "./host/running-calls.ts";
 import type { MicrovmOptions } from "./microvm/microvm-sandbox.ts";
 import type { ConfinedProgram, ConfinedProgramOptions } from "./process/long-running/running-program.ts";
 import type { ProcessSandbox, ProcessSandboxOptions } from "./process/process-sandbox.ts";

@@ -1,16 +1,20 @@
 import { performance } from "node:perf_hooks";
-import type { OneShotThenable } from "../../base/promises.ts";
+import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import {
+  type HostFactory,
+  type HostFunction,
   type HostImplementation,
+  type HostInstance,
   isHostModule,
   logsFileAccess,
   type SandboxedTool,
   type ToolImplementations,
 } from "../../tool/implementations/implementations.ts";
+import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { workspaceIsSupported } from "../../workspace/paths.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
@@ -18,8 +22,9 @@ import { type Sandbox, type SandboxTask, ToolPreparationError } from "../contrac
 import type { StagedFiles } from "../contract/staged-changes.ts";
 import type { FileAccessLog } from "./files/file-access-log.ts";
 import type { CallFiles } from "./files/host-files.ts";
-import { AbandonedFunctions, FunctionRunner } from "./function-runner.ts";
+import { FunctionRun } from "./function-call.ts";
 import type { ModuleRunner, ModuleRunnerOptions } from "./module-runner.ts";
+import { AbandonedFunctions, RunningCalls } from "./running-calls.ts";
 
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 const ENFORCEABLE_WITH_FILES: readonly LimitName[] = [...ENFORCEABLE, "fileBytes"];
@@ -157,5 +162,57 @@ export class HostSandbox implements Sandbox {
       ({ ModuleRunner }) => new ModuleRunner(this.#options.workers),
     );
     return this.#modules;
+  }
+}
+
+/** Runs tools that are functions in this process. */
+class FunctionRunner {
+  /** The instances that factories have returned, since an instance is used for one call only. */
+  readonly #usedInstances = new WeakSet<object>();
+  readonly #running = new RunningCalls<FunctionRun>();
+  readonly #abandoned: AbandonedFunctions;
+
+  constructor(abandoned: AbandonedFunctions) {
+    this.#abandoned = abandoned;
+  }
+
+  run(
+    implementation: HostFunction<never, never> | HostFactory<never, never>,
+    task: SandboxTask,
+    startedAt: number,
+    files?: WorkspaceFiles,
+  ): SandboxOutcome | OneShotThenable<SandboxOutcome> {
+    const run = new FunctionRun(task, this.#running, this.#abandoned, startedAt, files);
+    let result: unknown;
+    try {
+      if (typeof implementation === "function") result = implementation(task.input as never, run.call);
+      else {
+        const instance = implementation.create();
+        const flaw = this.#flawOf(instance);
+        if (flaw !== undefined) return run.refused(`the factory ${flaw}`);
+        this.#usedInstances.add(instance);
+        run.instance = instance;
+        result = instance.execute(task.input as never, run.call);
+      }
+      return isThenable(result) ? run.settle(toPromise(result)) : run.returned(result);
+    } catch (thrown) {
+      return run.threw(thrown);
+    }
+  }
+
+  #flawOf(instance: HostInstance): string | undefined {
+    if (typeof instance !== "object" || instance === null) return "did not return an object";
+    if (typeof instance.execute !== "function") return "returned an object without execute()";
+    return this.#usedInstances.has(instance) ? "returned the same instance twice" : undefined;
+  }
+
+  /** Cancels all running calls, and waits until they end. */
+  async close(): Promise<void> {
+    await Promise.all(
+      this.#running.all.map((run) => {
+        run.stop("cancelled");
+        return run.ended;
+      }),
+    );
   }
 }
