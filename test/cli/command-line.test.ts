@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../src/cli/errors.ts";
-import { commandHelp } from "../../src/cli/help.ts";
-import { COMMANDS, type CommandLine, parseCommandLine } from "../../src/cli/run.ts";
+import { COMMANDS, type CommandLine, commandHelp, parseCommandLine } from "../../src/cli/run.ts";
 import { sandgate } from "./sandgate.ts";
 
 const parseLine = (argv: readonly string[]): CommandLine => parseCommandLine(argv, COMMANDS);
