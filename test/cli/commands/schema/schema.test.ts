@@ -36,7 +36,7 @@ const FLAWED = [
   "log: { level: loud }",
   "sandboxes: { workers: { threads: 0 } }",
   "server: { mcp: { confirm: always } }",
-  "journal: { sync: group }",
+  "journal: { sync: grouped }",
   "sessions: { limits: { concurrency: 65 } }",
   "confirmations: { default: { none: yes } }",
   "agents: { a: { fs: [{ path: x, mode: w }] } }",
