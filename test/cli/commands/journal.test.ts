@@ -249,7 +249,6 @@ test.each([
   ["{ directory: records, anchors: [{ url: 'https://example.com' }] }", "anchors require a key"],
   ["{ directory: records, peers: { directory: shared, keys: [missing.pub] } }", "the file cannot be read"],
   ["{ directory: records, peers: { directory: shared, keys: [] } }", "must not be empty"],
-  ["{ directory: 1 }", "directory"],
 ])("a config with the journal %s is refused", async (journal, message) => {
   const folder = await createFolder({
     ...PROJECT,
