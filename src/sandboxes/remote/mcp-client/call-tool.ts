@@ -21,7 +21,7 @@ const HEADER_MISMATCH = -32_020;
 /** How a call ended, and what that shows about the server. */
 export interface CallToolEnd {
   readonly value: McpCallEnd;
-  readonly verdict: LoadVerdict;
+  readonly verdict: LoadVerdict | Promise<LoadVerdict>;
 }
 
 /** Options of {@link callTool}. */
@@ -59,14 +59,37 @@ export async function callTool(
   if (first.end.status === "error" && first.end.code === HEADER_MISMATCH) connection.expireTools();
   const isLast = options.signal.aborted || !mayRepeat(first, tool);
   const last = isLast ? first : await callOnce(connection, tool, args, options);
-  return { value: last.end, verdict: verdictOf(last, options.signal) };
+  return { value: last.end, verdict: verdictOf(connection, last, options.signal) };
 }
 
-function verdictOf({ end, error, works }: Attempt, signal: AbortSignal): LoadVerdict {
-  if (end.status === "cancelled") return signal.reason === "timeout" ? "fails" : "unknown";
+function verdictOf(
+  connection: McpConnection,
+  { end, error, works }: Attempt,
+  signal: AbortSignal,
+): LoadVerdict | Promise<LoadVerdict> {
+  if (end.status === "cancelled") return signal.reason === "timeout" ? ping(connection) : "unknown";
   if (end.status !== "unavailable" || works) return "works";
   // A server that requires a login is not down.
   return unsentErrorIn(error) instanceof AuthorizationError ? "unknown" : "fails";
+}
+
+/** Milliseconds in which a server that works answers a ping. */
+const PING_MS = 2_000;
+
+/**
+ * A call that takes longer than its caller allows says nothing about its server: otherwise one caller with slow calls would
+ * have it paused for all. So the server is asked whether it works; any answer counts.
+ */
+async function ping(connection: McpConnection): Promise<LoadVerdict> {
+  const signal = AbortSignal.timeout(PING_MS);
+  try {
+    const wire = await connection.wire(signal);
+    // The revision of 2026 has no `ping`.
+    await wire.request(wire.info.protocolVersion < "2026" ? "ping" : "server/discover", {}, signal);
+    return "works";
+  } catch (error) {
+    return endOf(error).status === "unavailable" ? "fails" : "works";
+  }
 }
 
 /** A request was not sent, since its server is busy or paused. `message` is for the model. */

@@ -40,10 +40,10 @@ const PAUSE_MS = { initialDelay: 1_000, maxDelay: 30_000 };
 /** What a request shows about the server: that it works or not, or nothing. */
 export type LoadVerdict = "works" | "fails" | "unknown";
 
-/** Work for the server, and what it shows. */
+/** Work for the server, and what it shows, which may be known later. */
 interface Judged<T> {
   readonly value: T;
-  readonly verdict: LoadVerdict;
+  readonly verdict: LoadVerdict | Promise<LoadVerdict>;
 }
 
 /** A request for work. */
@@ -91,7 +91,7 @@ export class ServerLoad {
     const { maxFaults } = this.#options;
     this.#breaker = circuitBreaker(
       // Only a call that tries the server anew may show nothing: see `#learn`.
-      handleWhenResult((judged) => (judged as Judged<unknown>).verdict !== "works"),
+      handleWhenResult((verdict) => verdict !== "works"),
       { breaker: new ConsecutiveBreaker(maxFaults), halfOpenAfter: new ExponentialBackoff(PAUSE_MS) },
     );
     this.#breaker.onBreak(() => {
@@ -138,25 +138,30 @@ export class ServerLoad {
       const turn = await this.#waitFor(owner, signal, pause);
       if (turn !== "begin") return turn;
     } else this.#running++;
-    const judged = await this.#occupy(work);
-    this.#learn(judged);
-    return judged.value;
+    const { value, verdict } = await this.#occupy(work);
+    if (typeof verdict === "string") this.#learn(verdict);
+    else void verdict.then((known) => this.#learn(known));
+    return value;
   }
 
   /** Whoever comes first when the pause is over tries the server. */
   async #tryAnew<T>(work: (leave: PauseWallTime) => Promise<Judged<T>>): Promise<T | LoadRefusal> {
     if (this.#breaker.state === CircuitState.HalfOpen || this.#running >= this.#options.maxConcurrent)
       return this.#refusePaused();
-    try {
-      const judged = await this.#breaker.execute(() => {
+    const { promise, resolve, reject } = Promise.withResolvers<T | LoadRefusal>();
+    this.#breaker
+      .execute(async () => {
         this.#running++;
-        return this.#occupy(work);
+        const { value, verdict } = await this.#occupy(work);
+        // The call does not wait until it is known what it shows.
+        resolve(value);
+        return await verdict;
+      })
+      .catch((error: unknown) => {
+        if (isBrokenCircuitError(error)) resolve(this.#refusePaused());
+        else reject(error);
       });
-      return judged.value;
-    } catch (error) {
-      if (isBrokenCircuitError(error)) return this.#refusePaused();
-      throw error;
-    }
+    return await promise;
   }
 
   #refusePaused(): LoadRefusal {
@@ -263,12 +268,12 @@ export class ServerLoad {
     if (own?.size === 0) this.#waiting.delete(principal);
   }
 
-  #learn(judged: Judged<unknown>): void {
+  #learn(verdict: LoadVerdict): void {
     // Calls that were under way when it was paused do not end the pause.
-    if (judged.verdict === "unknown" || this.#isPaused) return;
-    if (judged.verdict === "works" && !this.#hasFailed) return;
-    this.#hasFailed = judged.verdict === "fails";
-    void this.#breaker.execute(() => judged);
+    if (verdict === "unknown" || this.#isPaused) return;
+    if (verdict === "works" && !this.#hasFailed) return;
+    this.#hasFailed = verdict === "fails";
+    void this.#breaker.execute(() => verdict);
   }
 
   /** Takes everything out of the queue. */
