@@ -109,7 +109,9 @@ function readTool(nameOf: (original: string) => string, item: JsonValue): Listed
     return `the description of '${name}' has more than ${MAX_DESCRIPTION} characters`;
   }
   if (!isJsonObject(inputSchema)) return `the input schema of '${name}' is not an object`;
-  if (inputSchema["type"] !== "object") return `the input schema of '${name}' is not one of objects`;
+  // Arguments are always an object, so that nothing is lost where a server does not say so.
+  const { type = "object" } = inputSchema;
+  if (type !== "object") return `the input schema of '${name}' is not one of objects`;
   if (outputSchema !== undefined && !isJsonObject(outputSchema)) {
     return `the output schema of '${name}' is not an object`;
   }
@@ -127,7 +129,7 @@ function readTool(nameOf: (original: string) => string, item: JsonValue): Listed
     name: nameOf(name),
     original: name,
     description,
-    inputSchema,
+    inputSchema: "type" in inputSchema ? inputSchema : { type, ...inputSchema },
     listed: item,
     others: others as JsonObject,
     ...(title !== undefined && { title }),

@@ -71,6 +71,12 @@ describe("The tools that a server lists", () => {
     expect(problems).toEqual([expect.stringContaining(problem)]);
   });
 
+  test("have an input schema of objects if it does not say of what, since arguments are nothing else", () => {
+    const $schema = "http://json-schema.org/draft-07/schema#";
+    const { tools, problems } = readListedTools("s", [{ name: "x", inputSchema: { $schema } }]);
+    expect([tools[0]?.inputSchema, problems]).toEqual([{ $schema, type: "object" }, []]);
+  });
+
   test("are refused if two of them have one name, also after characters were replaced", () => {
     const list = [
       { name: "a.b", inputSchema },
