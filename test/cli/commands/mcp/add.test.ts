@@ -117,6 +117,8 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp add", () => {
       1,
       expect.stringContaining("its own loopback address"),
     ]);
+    const useless = await project.add([...COMMAND, "--schema", "array"]);
+    expect([useless.code, useless.stdout]).toEqual([1, expect.stringContaining("nothing that it lists can be used")]);
     expect(existsSync(project.config)).toBe(false);
     const granted = await project.add(["--read", note, ...COMMAND, "--needs", note]);
     expect([granted.code, granted.stdout]).toEqual([0, expect.stringContaining("'notes' was added")]);

@@ -117,6 +117,8 @@ export async function tryServer(
     });
     problem = imports.servers.get(name)?.problem;
     hasOffers = [...imports.definitions().keys()].some((each) => each.includes("/"));
+    if (problem === undefined && registry.names.length === 0 && !hasOffers && remarks.size > 0)
+      problem = "nothing that it lists can be used";
   }
   const texts = problem === undefined ? lines : [...lines, problem];
   for (const { pattern, text } of REASONS) if (texts.some((line) => pattern.test(line))) remarks.add(text);
