@@ -20,10 +20,11 @@ const REASON =
   /^(?:[\w.]*(?:Error|Exception)\b(?:\s*\[\w+\])?:|.*\b(?:error|fatal|panic|panicked|ERR!|cannot|could not|failed|denied|refused|not found|no such|missing|required|invalid|unknown)\b)/i;
 
 /**
- * The location of an error in a program, a heading above one, and a code that the next line explains: alone,
- * they are not informative.
+ * The location of an error in a program, the code that throws it, a heading above one, and a code that the next line explains:
+ * alone, they are not informative.
  */
-const NO_REASON = /^(?:\s+at |Traceback|node:|\s*throw |npm (?:error|ERR!) (?:code|errno|syscall) |.*:\d+$)/;
+const NO_REASON =
+  /^(?:\s+at |Traceback|node:|\s*throw |.*\bnew \w*Error\(|npm (?:error|ERR!) (?:code|errno|syscall) |.*:\d+$)/;
 
 /**
  * Lines that do not end a program, even if they mention errors: after a time, a process or npm, a level below

@@ -117,8 +117,13 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp add", () => {
       1,
       expect.stringContaining("its own loopback address"),
     ]);
+    const native = await project.add([...COMMAND, "--native", "yes"]);
+    expect([native.code, native.stdout]).toEqual([1, expect.stringContaining("add it again with --scripts")]);
     const useless = await project.add([...COMMAND, "--schema", "array"]);
-    expect([useless.code, useless.stdout]).toEqual([1, expect.stringContaining("nothing that it lists can be used")]);
+    expect([useless.code, useless.stdout]).toEqual([
+      1,
+      expect.stringContaining("nothing that it lists can be used"),
+    ]);
     expect(existsSync(project.config)).toBe(false);
     const granted = await project.add(["--read", note, ...COMMAND, "--needs", note]);
     expect([granted.code, granted.stdout]).toEqual([0, expect.stringContaining("'notes' was added")]);
@@ -338,6 +343,25 @@ describe.skipIf(ISOLATIONS.length === 0)("The package of a server", () => {
         "'notes': npm:notes-server@1.0.0 is installed\n",
       ]);
       expect((await project.run("check")).code).toBe(0);
+    } finally {
+      vi.stubEnv("XDG_DATA_HOME", join(registry.home, "data"));
+    }
+  });
+
+  test("is installed anew if its scripts are to run, which did not", async () => {
+    const project = await createProject();
+    vi.stubEnv("XDG_DATA_HOME", join(project.folder, "data"));
+    try {
+      const ran = join(
+        project.folder,
+        "data/sandgate/packages/npm/notes-server@1.0.0/node_modules/notes-server/ran",
+      );
+      expect((await project.add(COMMAND)).code).toBe(0);
+      expect(existsSync(ran)).toBe(false);
+      const other = await createProject();
+      expect((await other.add(["--scripts", ...COMMAND])).code).toBe(0);
+      expect(existsSync(ran)).toBe(true);
+      expect(readdirSync(join(project.folder, "data/sandgate/packages/npm"))).toEqual(["notes-server@1.0.0"]);
     } finally {
       vi.stubEnv("XDG_DATA_HOME", join(registry.home, "data"));
     }

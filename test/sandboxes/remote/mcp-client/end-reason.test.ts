@@ -17,6 +17,11 @@ test.each([
     "Error: Cannot find module '/x'",
   ],
   [
+    "Node.js where the code that makes the error is shown",
+    "/a/bindings.js:126\n  err = new Error(\n        ^\n\nError: Could not locate the bindings file. Tried:\n → /a/b.node\n",
+    "Error: Could not locate the bindings file. Tried: → /a/b.node",
+  ],
+  [
     "Python",
     "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import x\nModuleNotFoundError: No module named 'x'\n",
     "ModuleNotFoundError: No module named 'x'",

@@ -107,7 +107,8 @@ export function wantedPackage(command: string, args: readonly string[]): WantedP
 
 /**
  * Installs a package with its dependencies in a folder of Sandgate's own, unless the version is there already: npm checks each
- * package against its integrity, and no script of any of them runs.
+ * package against its integrity, and no script of any of them runs. With scripts, the version is installed anew, since nothing
+ * says whether they ran before.
  *
  * @throws {PackageProblem} if that fails, with the reason that npm gives.
  */
@@ -116,8 +117,9 @@ export async function installPackage(
   { scripts = false, signal }: InstallOptions = {},
 ): Promise<InstalledPackage> {
   const exact = parsePackage(`npm:${name}@${version}`);
-  if (exact !== undefined && isInstalled(installationOf(exact))) return installationOf(exact);
+  if (exact !== undefined && !scripts && isInstalled(installationOf(exact))) return installationOf(exact);
   const folder = join(packagesFolder(), `.installing-${randomUUID()}`);
+  const before = `${folder}-before`;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
     await runNpm(folder, `${name}@${version}`, scripts, signal);
@@ -127,10 +129,11 @@ export async function installPackage(
     const resolved = parsePackage(`npm:${name}@${isJsonObject(manifest) ? String(manifest["version"]) : ""}`);
     if (resolved === undefined) throw new PackageProblem(`the package '${name}' does not say its version`);
     const installed = installationOf(resolved);
+    if (scripts && isInstalled(installed)) await rename(installed.folder, before);
     if (!isInstalled(installed)) await rename(folder, installed.folder);
     return installed;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    for (const each of [folder, before]) await rm(each, { recursive: true, force: true });
   }
 }
 

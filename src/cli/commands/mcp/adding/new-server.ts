@@ -305,7 +305,7 @@ export function showTried(name: string, { server, trial, refused }: TriedServer)
   const { problem, tools, remarks } = trial;
   const lines = [
     problem === undefined
-      ? shown`'${name}' has ${tools.size} tools:`
+      ? shown`'${name}' has ${tools.size} ${tools.size === 1 ? "tool" : "tools"}:`
       : shown`'${name}' cannot be used yet: ${problem}`,
     ...Array.from(tools, ([tool, sideEffects]) => shown`  ${tool}: ${sideEffects}`),
     ...remarks.map((remark) => shown`  ${remark}`),

@@ -63,6 +63,10 @@ const REASONS: readonly { readonly pattern: RegExp; readonly text: string }[] = 
     text: "it looked up a host by itself, which nothing in the sandbox can: only requests through the proxy of the variables HTTPS_PROXY and HTTP_PROXY are sent, to origins of 'net'. A Node.js before 22.21 or 24.5 does not use them",
   },
   {
+    pattern: /could not locate the bindings file|no native build was found|cannot find module '[^']*\.node'/i,
+    text: "a part of it is compiled when it is installed, by a script that was not run: add it again with --scripts, which runs the scripts of all its packages unconfined",
+  },
+  {
     pattern: /which is not public/,
     text: "its address is none of the public ones: grant it with --address, such as --address 127.0.0.1/32",
   },
