@@ -116,7 +116,16 @@ describe("docs/http-tools.md", () => {
 
   test("has a row for each member of the request", () => {
     const members = [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
-    expect(members).toEqual(["method", "url", "headers", "body", "response", "maxRedirects"]);
+    expect(members).toEqual([
+      "method",
+      "url",
+      "headers",
+      "query",
+      "body",
+      "bodyFormat",
+      "response",
+      "maxRedirects",
+    ]);
     expect(templates).toHaveLength(5);
   });
 
