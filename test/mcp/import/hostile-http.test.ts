@@ -26,6 +26,8 @@ function serveLegacy(
         serverInfo: { name: "old", version: "1" },
       },
       "tools/list": { tools: [X] },
+      // Sent when a call has run out of time.
+      ping: {},
     };
     if (method === "tools/call" && id !== undefined) return call(id, response);
     const result = results[method];
