@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { ToolFailure, type ToolFailureCode, toolFailureCode } from "../../tool/tool-failure.ts";
 import type { CallEffect } from "./outcome.ts";
 
-/** The most bytes that the texts of a guest's failure can have, whatever its output limit is. */
+/** Maximum number of bytes that the texts of a guest's failure can have, whatever its output limit is. */
 const MAX_BYTES = 64 * 1_024;
 
 /** The bytes that they can have even if the output limit is lower: an error must remain readable. */

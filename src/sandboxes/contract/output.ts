@@ -7,7 +7,7 @@ import type { CallEffect, ResourceUse, SandboxOutcome } from "./outcome.ts";
 
 /** A checked output of a tool: a new, deeply frozen value, or the reason why the output is refused. */
 export type CheckedOutput = {
-  /** Bytes of the output as UTF-8 JSON text, with the bytes that were streamed before. */
+  /** Bytes of the output as UTF-8 JSON text, plus the bytes that were streamed before. */
   readonly outputBytes: number;
 } & (
   | { readonly status: "completed"; readonly output: JsonValue }
@@ -112,7 +112,7 @@ function locateLoss(root: unknown): Loss | undefined {
     if (ancestors.includes(written)) return { loss: "a circular reference", place };
     ancestors.push(written);
     for (const key of Object.keys(written)) {
-      // JSON has the items of an array only.
+      // `JSON.stringify` ignores other properties of an array.
       if (Array.isArray(written) && !/^\d+$/.test(key)) continue;
       const at = `${place}/${escapePointer(key)}`;
       const found = find(Reflect.get(written, key), key, at);
@@ -137,14 +137,17 @@ function writtenAs(own: unknown, name: string): unknown {
   return typeof toJson === "function" ? Reflect.apply(toJson, own, [name]) : own;
 }
 
-/** Also of iterators, such as `Map Iterator`. */
+/** Includes iterators, such as `Map Iterator`. */
 const CLASS_NAME = /^[A-Z][\w ]{0,40}$/;
 
 function classOf(value: object): string {
   return Object.prototype.toString.call(value).slice(8, -1);
 }
 
-/** Whether nothing is left of an object of a built-in class, such as a `Response`. Only such classes have a tag. */
+/**
+ * Whether `JSON.stringify` would lose everything, as with a `Response`. Called only for objects with a class
+ * tag.
+ */
 function isEmptied(value: object): boolean {
   return Object.keys(value).length === 0;
 }
@@ -153,7 +156,7 @@ function withArticle(name: string): string {
   return `${/^[AEIO]/.test(name) ? "an" : "a"} ${name}`;
 }
 
-/** Objects that `JSON.stringify` writes as `{}`, or without what they say. */
+/** Objects that `JSON.stringify` writes as `{}`, or without their contents. */
 const EMPTIED: readonly (readonly [isKind: (value: unknown) => boolean, name: string])[] = [
   [types.isMap, "a Map"],
   [types.isSet, "a Set"],

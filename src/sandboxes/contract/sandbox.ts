@@ -79,7 +79,7 @@ export interface SandboxTask extends GrantedTask {
 export interface TurnObserver {
   /** The task waits: its wall time is stopped until it begins, or continues. */
   waits(): void;
-  /** It begins, or goes on. Not called for every wait that ends. */
+  /** It begins, or continues. Not called for every wait that ends. */
   begins(): void;
 }
 

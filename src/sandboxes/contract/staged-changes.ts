@@ -7,7 +7,7 @@ export interface GrantedFiles {
   /** The files on disk. Every path is checked against the grant. */
   readonly files: WorkspaceFiles;
   readonly grants: readonly FsGrant[];
-  /** The most bytes that the task may write; `undefined` if there is no limit. */
+  /** Maximum number of bytes that the task may write; `undefined` if there is no limit. */
   readonly fileBytes: number | undefined;
 }
 

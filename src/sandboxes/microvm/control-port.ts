@@ -100,7 +100,7 @@ class Message {
   }
 }
 
-/** The most bytes that a machine may send about a call. */
+/** Maximum number of bytes that a machine may send about a call. */
 const MAX_BYTES = 4_096;
 
 /**

@@ -87,7 +87,7 @@ const REHEARSAL_TIMEOUT_MS = 30_000;
 
 /** Bounds of a {@link MachinePool}. */
 export interface MachinePoolBounds {
-  /** The most machines that wait for calls. */
+  /** Maximum number of machines that wait for calls. */
   readonly ready: number;
   /** Bytes of memory that all machines take together, at most. */
   readonly memoryBytes: number;

@@ -20,14 +20,16 @@ interface Report {
   readonly code: number;
   /** Whether the machine's kernel killed processes that took more memory than the limit. */
   readonly ranOutOfMemory: boolean;
-  /** The most memory that all processes had together; absent if the kernel does not count it. */
+  /** The peak memory of all processes together; absent if the kernel does not count it. */
   readonly peakBytes?: number;
 }
 
 /** Milliseconds after which a call ends although its machine, which was killed, has not. */
 const END_GRACE_MS = 5_000;
 
-/** The most bytes of a failure's message: the end of what the program wrote to its standard error. */
+/**
+ * Maximum number of bytes of a failure's message: the end of what the program wrote to its standard error.
+ */
 const MAX_MESSAGE_BYTES = 2_000;
 
 /** The message if an internal error hides the end of the program. */

@@ -16,7 +16,7 @@ export const MICROVM_DEFAULTS: Required<
 /** The limits that can be enforced: `memoryBytes` and `processes` by the machine's kernel, in a control group. */
 export const MICROVM_LIMITS: readonly LimitName[] = Object.keys(MICROVM_DEFAULTS) as LimitName[];
 
-/** The most memory of a machine. A tool with a higher limit cannot use all of it. */
+/** Maximum memory of a machine. A tool with a higher limit cannot use all of it. */
 const MOST_BYTES = 4_096 * MIB;
 
 /** Bytes that the machine's kernel and its processes take. */

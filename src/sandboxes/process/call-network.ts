@@ -74,7 +74,7 @@ export class ProxyListener implements Disposable {
   }
 }
 
-/** The most bytes of a log line. */
+/** Maximum number of bytes of a log line. */
 const MAX_LINE_BYTES = 500;
 
 const LOCAL = OWN_LOOPBACK.join(",");

@@ -19,7 +19,10 @@ const LIMIT_FILES: Readonly<Record<Controller, Readonly<Record<1 | 2, string>>>>
   pids: { 1: "pids.max", 2: "pids.max" },
 };
 
-/** How often the removal of a cgroup is tried whose last process has just ended, and ms between two tries. */
+/**
+ * Maximum number of attempts to remove a cgroup whose last process has just ended, and milliseconds between
+ * them.
+ */
 const REMOVALS = 40;
 const REMOVAL_MS = 5;
 
@@ -113,7 +116,7 @@ export class Cgroup implements AsyncDisposable {
     return this.#counts.ranOutOfMemory;
   }
 
-  /** The most bytes of memory that the processes had; `undefined` if they are not counted. */
+  /** The peak memory of the processes in bytes; `undefined` if they are not counted. */
   get peakBytes(): number | undefined {
     return this.#counts.peakBytes;
   }
@@ -260,7 +263,7 @@ function isUsable({ version, directory }: Hierarchy, controller: Controller): bo
   }
 }
 
-/** Has the children of a cgroup get a controller. */
+/** Enables a controller for the children of a cgroup. */
 function delegate(directory: string, controller: Controller): void {
   const file = join(directory, "cgroup.subtree_control");
   if (!readFileSync(file, "utf8").split(/\s+/).includes(controller)) writeFileSync(file, `+${controller}`);

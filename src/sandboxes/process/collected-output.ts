@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import { CollectedBytes } from "../../base/collected-bytes.ts";
 import type { MemoryLease } from "../contract/guest-memory.ts";
 
-/** The most continuation bytes of a UTF-8 character. */
+/** Maximum number of continuation bytes of a UTF-8 character. */
 const MAX_CONTINUATION = 3;
 
 /** The last bytes of what is written, up to a number of them. */
@@ -203,7 +203,7 @@ function lengthOf(first: number): number {
 export class MeteredOutput {
   readonly #room: MemoryLease;
   readonly #most: number;
-  /** Those that wait for room. */
+  /** The streams that wait for room. */
   readonly #paused = new Set<Readable>();
   #mayWait = true;
 
@@ -243,7 +243,7 @@ export class MeteredOutput {
     return this.#room.refusal("the output");
   }
 
-  /** Reads on without room: the call is being stopped, and its output is not needed. */
+  /** Continues to read without room: the call is being stopped, and its output is not needed. */
   stopWaiting(): void {
     this.#mayWait = false;
     for (const stream of this.#paused) stream.resume();

@@ -25,7 +25,8 @@ export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends Asy
    * Opens the granted directories and files of a call.
    *
    * @param owner Whose call it is.
-   * @param use `lasting` for a program that stays: it is granted nothing in which a file of Sandgate itself could be replaced.
+   * @param use `lasting` for a program that stays: it is granted nothing in which one of Sandgate's own files
+   *   could be replaced.
    * @throws {DirectoryGrantError} if one of them cannot be shown.
    */
   openFiles(grants: readonly FsGrant[], owner: QueueOwner, use: FileUse): Promise<Files>;
@@ -51,8 +52,8 @@ export interface GrantedFiles extends AsyncDisposable {
    */
   moveAside(): Promise<MadePlaces>;
   /**
-   * Calls a listener, at most once, when the program has to be ended: a file of Sandgate itself has appeared or was replaced,
-   * which it could read or change. It gets the path as the program sees it.
+   * Calls a listener, at most once, when the program has to be ended: one of Sandgate's own files has
+   * appeared or was replaced, which it could read or change. It gets the path as the program sees it.
    */
   onExposed(listener: (path: string) => void): void;
 }

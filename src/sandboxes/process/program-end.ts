@@ -68,7 +68,7 @@ export class ProgramEnd {
 /** Number of checks in the time after which a program counts as idle. */
 const LOOKS = 4;
 
-/** The most files that are read in one check. A program with more threads counts as active. */
+/** Maximum number of files that are read in one check. A program with more threads counts as active. */
 const MAX_READS = 2_000;
 
 /** Why a program was ended early. */

@@ -22,7 +22,7 @@ import {
 } from "./collected-output.ts";
 import { PROCESS_DEFAULTS } from "./process-limits.ts";
 
-/** The most bytes of both outputs together that are retained. */
+/** Maximum number of bytes of both outputs together that are retained. */
 const MAX_KEPT_BYTES = 1_024 * 1_024;
 
 /** The JSON bytes of a completion without its texts, their notes, and its own note. */
@@ -118,7 +118,9 @@ class LiveOutput {
   }
 }
 
-/** The most bytes of a failure's message: the end of what the program wrote to its standard error. */
+/**
+ * Maximum number of bytes of a failure's message: the end of what the program wrote to its standard error.
+ */
 const MAX_MESSAGE_BYTES = 2_000;
 
 type OutputTask = Pick<SandboxTask, "input" | "limits" | "observer">;

@@ -13,7 +13,7 @@ import { ToolFailure } from "../../tool/tool-failure.ts";
 import type { ProgramContext } from "../../tool/tool-traits.ts";
 import type { SandboxTask } from "../contract/sandbox.ts";
 
-/** The most bytes of the arguments and variables of a program together. */
+/** Maximum number of bytes of the arguments and variables of a program together. */
 export const MAX_PROGRAM_BYTES: number = 120 * 1_024;
 
 /** A program with everything that depends on the arguments of the call. */

@@ -178,7 +178,7 @@ export class RemoteSandbox implements Sandbox {
 /** Memory, stack and the like are limited by the machine behind the endpoint, if at all. */
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes", "netBytes"];
 
-/** The most bytes of an error response that are read for its message. */
+/** Maximum number of bytes of an error response that are read for its message. */
 const MAX_ERROR_BODY_BYTES = 16_384;
 
 /**

@@ -46,7 +46,7 @@ function post(message: FromThread, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer);
 }
 
-/** Runs the event loop once, which synchronous tasks would never do. */
+/** Lets the event loop run once, which synchronous tasks alone would never do. */
 function turn(): void {
   turnedAt = performance.now();
   setImmediate(runTasks);
@@ -170,7 +170,7 @@ class Thread implements TaskThread {
     try {
       this.#afterwards?.();
     } catch {
-      // It only prepares what the next task would otherwise do itself, which then reports the error.
+      // This work is only a preparation: the next task does it if necessary, and reports the error.
     }
     // The function may refer to discarded memories.
     this.#afterwards = undefined;

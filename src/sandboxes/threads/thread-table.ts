@@ -1,18 +1,21 @@
 import { availableParallelism } from "node:os";
 
-/** How long one way of waiting is measured: shorter than this, the time slices of other processes decide by chance. */
+/**
+ * How long each way of waiting is measured. In less time, the time slices of other processes decide the
+ * result.
+ */
 const WINDOW_MS = 20;
 
-/** And for how many waits at least. */
+/** Minimum number of waits in a measurement. */
 const WINDOW_WAITS = 16;
 
 /** A wait as long as this is not counted: there was nothing to send. */
 const IDLE_MS = 20;
 
-/** Spinning costs CPU time, so it has to be better than this share of the other. */
+/** Spinning costs CPU time, so its mean has to be below this share of that of sleeping. */
 const WORTH = 0.9;
 
-/** How many windows pass at most until the way that was worse is tried again. */
+/** Maximum number of windows until the worse way is tried again. */
 const MAX_INTERVAL = 64;
 
 /**
@@ -176,7 +179,7 @@ export class ThreadTable {
     this.#strategy.learn(now - from, now);
   }
 
-  /** Returns whether a message has come in time. */
+  /** Returns whether a message arrived in time. */
   #spin(seen: number, until: number): boolean {
     while (performance.now() < until) if (this.sent !== seen) return true;
     return false;

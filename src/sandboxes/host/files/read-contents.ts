@@ -4,15 +4,16 @@ import { WorkspaceError } from "../../../workspace/error.ts";
 import type { WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
 
-/** The most bytes that are read from a file. */
+/** Maximum number of bytes that are read from a file. */
 const MAX_BYTES: number = 16 * 1_024 * 1_024;
 
-/** The most bytes that one system call reads. */
+/** Maximum number of bytes that one system call reads. */
 const MAX_STEP: number = 1_024 * 1_024;
 
 /**
- * The most bytes that are read in this thread. Handing a read to another thread takes longer than copying
- * this much from the system's cache. If the disk is slow, the thread is blocked for one read of this size.
+ * Maximum number of bytes that are read in this thread. Handing a read to another thread takes longer than
+ * copying this much from the system's cache. If the disk is slow, the thread is blocked for one read of this
+ * size.
  */
 const MAX_SYNC_BYTES: number = 256 * 1_024 + 1;
 

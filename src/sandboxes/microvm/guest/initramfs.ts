@@ -60,10 +60,10 @@ const TRAILER = "TRAILER!!!";
 /** The bytes of an entry's header, before its name. */
 const HEADER_BYTES = 110;
 
-/** The most bytes of an image's files. All of them are in the memory of each machine. */
+/** Maximum number of bytes of an image's files. All of them are in the memory of each machine. */
 const MAX_IMAGE_BYTES: number = 512 * 1_024 * 1_024;
 
-/** The most files, directories and links of an image. */
+/** Maximum number of files, directories and links of an image. */
 const MAX_ENTRIES = 100_000;
 
 /** Bits of a mode without those that change the user or group of a program. */

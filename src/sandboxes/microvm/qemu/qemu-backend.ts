@@ -91,7 +91,10 @@ export interface QemuOptions {
   readonly kernel?: string | undefined;
   readonly accelerator: Accelerator | "auto";
   readonly cacheDirectory: string;
-  /** The most bytes of memory that is sealed for machines to map. Machines of further images read it instead. */
+  /**
+   * Maximum number of bytes of memory that is sealed for machines to map. Machines of further images read it
+   * instead.
+   */
   readonly maxSealedBytes?: number;
 }
 

@@ -95,7 +95,7 @@ const BOOT_TIMEOUT_MS: Readonly<Record<Accelerator, number>> = { kvm: 15_000, tc
 /** Milliseconds that a booted machine gets until all its processes wait. */
 const SETTLE_MS = 300;
 
-/** The most UTF-16 code units of the end of the kernel's log, for a machine that does not boot. */
+/** Maximum number of UTF-16 code units of the end of the kernel's log, for a machine that does not boot. */
 const MAX_CONSOLE = 1_000;
 
 /** The booting machine. */

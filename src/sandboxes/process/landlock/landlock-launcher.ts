@@ -189,7 +189,7 @@ export async function landlockProblem(): Promise<string | undefined> {
   return `Landlock is too old: version ${version} of its interface, and ${LEAST_VERSION} (Linux 6.12) is needed`;
 }
 
-/** The most supervisors that wait. Each is a process of Node.js, with its memory. */
+/** Maximum number of supervisors that wait. Each is a process of Node.js, with its memory. */
 const MOST = 2;
 
 /** Milliseconds after which a supervisor is not used any more. */

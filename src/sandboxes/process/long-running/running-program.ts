@@ -245,7 +245,7 @@ function startProblem(output: string): string {
   return "the sandbox could not be made";
 }
 
-/** @throws {TypeError} if it is no program that can be started. */
+/** @throws {TypeError} if it is not a program that can be started. */
 function checkProgram({ command, args = [], env = {}, cwd }: ConfinedProgramOptions): Program {
   const texts = [command, ...args, ...Object.values(env), ...(cwd === undefined ? [] : [cwd])];
   if (command === "" || !texts.every(isProgramText))

@@ -21,7 +21,7 @@ export interface UnconfinedProgramOptions {
   readonly channel?: boolean;
 }
 
-/** The most characters of what the guarding process reports. */
+/** Maximum number of characters of what the guarding process reports. */
 const MAX_REPORT_LENGTH = 4_096;
 
 /**

@@ -182,10 +182,10 @@ export class PreparedSandbox {
   }
 }
 
-/** The most bytes of the first line of a status. */
+/** Maximum number of bytes of the first line of a status. */
 const MAX_STATUS_BYTES = 1_024;
 
-/** The most sandboxes that wait. Each has two processes of bubblewrap. */
+/** Maximum number of sandboxes that wait. Each has two processes of bubblewrap. */
 const MOST = 4;
 
 /** Milliseconds after which a sandbox is not used any more. */

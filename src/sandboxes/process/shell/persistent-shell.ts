@@ -166,7 +166,7 @@ export class PersistentShell {
     return this.#isOver || (this.#hasRun && this.launched.hasEnded);
   }
 
-  /** Which file of Sandgate itself it could have reached, so that it was ended. */
+  /** Which of Sandgate's own files it could have reached, so that it was ended. */
   get exposed(): string | undefined {
     return this.#exposed;
   }
@@ -194,7 +194,7 @@ export class PersistentShell {
     return shell === undefined || others.length > 0 || childrenOf(shell)?.length !== 0;
   }
 
-  /** Has a watch of its files, which it closes, see what such processes make until the next command. */
+  /** Watches what such processes create until the next command, with files that it closes. */
   watchBetween(files: GrantedFiles): void {
     this.#between = files;
   }

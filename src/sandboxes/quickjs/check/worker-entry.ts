@@ -3,7 +3,7 @@ import { stripProgramTypes, TypeStrippingError } from "../thread/type-stripper.t
 import { checkModule } from "./check-module.ts";
 import type { CheckAnswer, CheckTask, Finding } from "./finding.ts";
 
-/** The most findings of one task: a module can have a million. */
+/** Maximum number of findings of one task: a module can have a million. */
 const MAX_FINDINGS = 100;
 
 /** Checks modules of a tool. It runs in a thread that can be ended, because parsing hostile code can take long. */

@@ -36,7 +36,7 @@ export const NO_HOST: GuestHost = {
   },
 };
 
-/** The most memory that a 32-bit engine can address. */
+/** Maximum memory that a 32-bit engine can address. */
 const MAX_MEMORY_BYTES = 2_147_483_648;
 
 /**
@@ -93,7 +93,7 @@ export interface EngineInterface {
   readonly free: (address: number) => void;
 }
 
-/** The most arguments that a function of the driver takes. */
+/** Maximum number of arguments that a function of the driver takes. */
 const MAX_TEXTS = 4;
 
 /**

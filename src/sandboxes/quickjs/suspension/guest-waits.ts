@@ -4,7 +4,7 @@ import type { SandboxTask } from "../../contract/sandbox.ts";
 import type { SuspendedGuest } from "../engine/suspended-guest.ts";
 import { bytesOf, type SuspendedParts, type TemplateBytes, WaitingGuest } from "./waiting-guest.ts";
 
-/** The most waits of a call for its timers alone: each suspends the guest and resumes it. */
+/** Maximum number of waits of a call for its timers alone: each suspends the guest and resumes it. */
 const MAX_TIMER_WAITS = 1_000;
 
 /** Why a guest cannot wait. */

@@ -140,7 +140,7 @@ export function bytesOf(guest: SuspendedGuest | Uint8Array): number {
   return guest instanceof Uint8Array ? guest.length : sizeOf(guest);
 }
 
-/** The most bytes that a guest can have as bytes, for a memory of this size. */
+/** Maximum number of bytes that a guest can have as bytes, for a memory of this size. */
 function maxHeapBytes(memoryBytes: number): number {
   return HEAD_BYTES + memoryBytes + 4 * Math.ceil(memoryBytes / BLOCK_BYTES);
 }

@@ -2,7 +2,7 @@ import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../../tool/changes.ts";
 import type { TouchedList } from "../../../workspace/change-budget.ts";
 
-/** The most HTTP requests of one call. */
+/** Maximum number of HTTP requests of one call. */
 export const MAX_REQUESTS = 64;
 
 /**

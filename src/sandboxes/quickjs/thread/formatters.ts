@@ -6,12 +6,16 @@ import type { JsonValue } from "../../../json/value.ts";
  * to do with values of a few characters, some took minutes.
  */
 
-/** The most characters of a number, and the largest exponent. `1e-999999999` in compact notation would take a minute. */
+/**
+ * Maximum number of characters of a number, and the largest exponent. `1e-999999999` in compact notation
+ * would take a minute.
+ */
 const MAX_DIGITS = 1_000;
 
 /**
- * The most work that the combining marks of two texts may be. To collate a run of marks takes time in proportion to
- * the square of its length, so this is the sum of these squares: a run of 1,000 marks, or 1,000 runs of 30.
+ * Maximum work that the combining marks of two texts may be. To collate a run of marks takes time in
+ * proportion to the square of its length, so this is the sum of these squares: a run of 1,000 marks, or 1,000
+ * runs of 30.
  */
 const MAX_MARKS_WORK = 1_000_000;
 
@@ -41,10 +45,10 @@ export const FORMATTER_METHODS: Readonly<Record<string, readonly string[]>> = {
   Collator: ["compare"],
 };
 
-/** The most characters of locales and options. */
+/** Maximum number of characters of locales and options. */
 const MAX_SETTING_LENGTH = 1_024;
 
-/** The most characters of what is formatted, with two for each item of a list. */
+/** Maximum number of characters of what is formatted, with two for each item of a list. */
 const MAX_ARGUMENT_LENGTH = 65_536;
 
 /** How many formatters a thread caches. They have no state, so that all guests can share them. */

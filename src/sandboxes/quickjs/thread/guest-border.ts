@@ -19,7 +19,9 @@ import { type GuestProgram, ModuleNames } from "./guest-program.ts";
 import type { MissingModule, QuickJsTask, WireReply } from "./thread-task.ts";
 import { answerWebApi, type WebScope } from "./web-services.ts";
 
-/** The most files and directories that a call can create: each takes disk space even if it is empty. */
+/**
+ * Maximum number of files and directories that a call can create: each takes disk space even if it is empty.
+ */
 const MAX_CREATED = 10_000;
 
 /** The files of one call, for one step. Its directories are opened at the first request. */
@@ -272,7 +274,7 @@ export class GuestBorder implements GuestHost {
   }
 }
 
-/** The most kinds of requests that were not sent and are logged. */
+/** Maximum number of kinds of requests that were not sent and are logged. */
 const MAX_UNSENT = 10;
 
 const NO_BYTES = new Uint8Array(0);

@@ -10,9 +10,9 @@ export const MESSAGE_KINDS = ["b", "c", "f", "l", "n", "r", "s", "w"] as const;
 export type MessageKind = (typeof MESSAGE_KINDS)[number];
 
 /**
- * The most characters that cross the border as one text, except for the arguments and results of calls. Node.js cannot
- * be interrupted while it parses, writes or converts a text, and takes up to 100 ms a MiB if each character is escaped.
- * The driver sends more as bytes, or in pieces.
+ * Maximum number of characters that cross the border as one text, except for the arguments and results of
+ * calls. Node.js cannot be interrupted while it parses, writes or converts a text, and takes up to 100 ms a
+ * MiB if each character is escaped. The driver sends more as bytes, or in pieces.
  */
 export const MAX_PIECE_LENGTH = 65_536;
 
@@ -22,7 +22,10 @@ export const MAX_ESCAPED = 6;
 /** The names, paths, methods and URLs of a message have up to this many characters as JSON. */
 const MAX_NAMES_LENGTH = 64 * 1_024;
 
-/** The most values of a message: 256 header fields, with a list for each, and the other parts of a request. */
+/**
+ * Maximum number of values of a message: 256 header fields, with a list for each, and the other parts of a
+ * request.
+ */
 const MAX_VALUES: number = 3 * 256 + 16;
 
 /** Messages up to this length are too small for their structure to matter. */

@@ -84,7 +84,7 @@ export class ModuleNames {
 /** The longest name of a module, in characters: the longest path on Linux. */
 const MAX_NAME_LENGTH = 4_096;
 
-/** The most names that are remembered for error messages. A tool has at most 64 modules. */
+/** Maximum number of names that are remembered for error messages. A tool has at most 64 modules. */
 const MAX_NAMES = 1_024;
 
 const TOO_LONG = "its name is too long";

@@ -28,10 +28,10 @@ export type GuestEnd =
   /** It waits, without an outcome yet. `wakeMs`: how long until its first timer is due, if it has one. */
   | { readonly status: "pending"; readonly wakeMs?: number };
 
-/** The most positions of all modules together. More are ignored. */
+/** Maximum number of positions of all modules together. More are ignored. */
 const MAX_SEGMENTS = 500_000;
 
-/** The most source files of a module, and the longest name of each in characters. */
+/** Maximum number of source files of a module, and the longest name of each in characters. */
 const MAX_SOURCES = 10_000;
 
 const MAX_NAME_LENGTH = 256;

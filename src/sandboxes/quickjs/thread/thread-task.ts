@@ -229,7 +229,7 @@ function decodeAnswer([end, memoryBytes, hitMemoryCap, lines, bytes, files]: Wir
   return typeof end === "string" ? { status: "returned", text: end, ...measured } : { ...end, ...measured };
 }
 
-/** The most errors that are reported with one: its causes, and the errors of an `AggregateError`. */
+/** Maximum number of errors that are reported with one: its causes, and the errors of an `AggregateError`. */
 const MAX_RELATED = 8;
 
 /**

@@ -6,8 +6,8 @@ import { useFormatter } from "./formatters.ts";
 import { isWithinBounds, MAX_PIECE_LENGTH, parseMessage } from "./guest-message.ts";
 
 /**
- * The most bytes to compress or decompress at once. Node.js can be interrupted only after each 16 KiB that it returns,
- * and compressed data can have any number of blocks that contain nothing.
+ * Maximum number of bytes to compress or decompress at once. Node.js can be interrupted only after each 16
+ * KiB that it returns, and compressed data can have any number of blocks that contain nothing.
  */
 const MAX_INPUT_BYTES = 2 * 1_024 * 1_024;
 
@@ -36,7 +36,9 @@ const PARTS = [
 
 const SETTABLE: ReadonlySet<string> = new Set(PARTS.filter((part) => part !== "origin" && part !== "href"));
 
-/** The most characters of a URL, which the parser takes a few milliseconds for, whatever they are. */
+/**
+ * Maximum number of characters of a URL, which the parser takes a few milliseconds for, whatever they are.
+ */
 const MAX_LENGTH = 65_536;
 
 /** What a web API of a guest can use outside its heap. */
@@ -144,7 +146,7 @@ function decode(label: string, fatal: boolean, ignoreBOM: boolean, bytes: Uint8A
   }
 }
 
-/** The most random bytes of one request. */
+/** Maximum number of random bytes of one request. */
 const MAX_RANDOM_BYTES = 65_536;
 
 const NO_RANDOM = "crypto: this call may not draw random bytes (capabilities.random is not granted)";

@@ -29,7 +29,7 @@ import {
 } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
 
-/** The most idle instances of a thread: one for each combination of memory size and cap. */
+/** Maximum number of idle instances of a thread: one for each combination of memory size and cap. */
 const MAX_IDLE = 4;
 
 /** Reuses a thread's engine instances, so that a call rarely has to create one. */

@@ -62,7 +62,7 @@ export interface ExecutorCallParts {
 /** The size that a response may have in addition to the output and the arguments, in bytes. */
 const ENVELOPE_BYTES = 65_536;
 
-/** The most bytes of the text for the model: JSON writes a control character as six. */
+/** Maximum number of bytes of the text for the model: JSON writes a control character as six. */
 const MODEL_TEXT_BYTES = MAX_MODEL_TEXT * 6;
 
 /**

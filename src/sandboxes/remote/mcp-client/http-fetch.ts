@@ -84,7 +84,7 @@ class PendingEvent {
 /** Milliseconds to the head of a response. A call whose server answers with one document has no other deadline. */
 const HEAD_TIMEOUT_MS = 10 * 60_000;
 
-/** The most bytes of an error's body that are read. */
+/** Maximum number of bytes of an error's body that are read. */
 const MAX_ERROR_BYTES = 16_384;
 
 const EVENTS = "text/event-stream";

@@ -9,7 +9,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const TYPES: readonly unknown[] = ["string", "integer", "boolean"];
 
-/** The most tools of a server. */
+/** Maximum number of tools of a server. */
 const MAX_TOOLS = 10_000;
 
 /** The tools of all pages, as the server sent them. */
@@ -21,7 +21,7 @@ export interface ListedTools {
   readonly ttlMs: number | undefined;
 }
 
-/** The most resources, templates and prompts of a server, each. */
+/** Maximum number of resources, templates and prompts of a server, each. */
 const MAX_OFFERS = 10_000;
 
 /** The error of JSON-RPC for a method that a server does not have. */
@@ -46,7 +46,7 @@ export interface ListedOffers {
   readonly ttlMs: number | undefined;
 }
 
-/** The most pages of a list. */
+/** Maximum number of pages of a list. */
 const MAX_PAGES = 256;
 
 /** The longest cursor, in characters. */
@@ -55,7 +55,7 @@ const MAX_CURSOR = 8_192;
 /** The maximum time for which a list may be cached, in ms. */
 const MAX_TTL_MS = 24 * 60 * 60_000;
 
-/** A list of a server cannot be used. `message` has no text of the server. */
+/** A list of a server cannot be used. `message` contains no text of the server. */
 export class ListError extends Error {
   override readonly name = "ListError";
 }
@@ -68,7 +68,7 @@ export interface ListedMember {
   readonly method: string;
   /** The member of a page with the items. It names them in errors, too. */
   readonly member: string;
-  /** The most items of all pages. */
+  /** Maximum number of items of all pages. */
   readonly maxItems: number;
 }
 

@@ -14,7 +14,7 @@ import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { type Sandbox, type SandboxTask, type TaskObserver, traceHeadersOf } from "../../contract/sandbox.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
 
-/** The most bytes of a message of a server that the model reads. */
+/** Maximum number of bytes of a message of a server that the model reads. */
 const MAX_MESSAGE_BYTES = 16_384;
 
 /** How a call ended, and why it was stopped, if it was. */

@@ -3,7 +3,7 @@ import { beginning } from "../../../base/text.ts";
 /** Something about an MCP server that operators may want to know. */
 export interface McpNotice {
   /**
-   * - `connected`: it answered, also after a restart
+   * - `connected`: it answered, even after a restart
    * - `ended`: its connection ended, or could not be opened
    * - `server_down`: it ended too often, and is not started again for a while
    * - `problem`: it sent something that was ignored

@@ -51,7 +51,7 @@ interface LoadRequest {
   readonly owner: QueueOwner;
   /** Takes the request out of the queue. */
   readonly signal: AbortSignal;
-  /** Stops its wall time while it waits. Default: it goes on. */
+  /** Stops its wall time while it waits. Default: it continues. */
   readonly pause?: PauseWallTime | undefined;
 }
 

@@ -55,7 +55,7 @@ class EndReason {
   }
 }
 
-/** The most bytes that wait until the server reads them. */
+/** Maximum number of bytes that wait until the server reads them. */
 const MAX_WAITING_BYTES = 16 * 1_024 * 1_024;
 
 /** Milliseconds between the end of its input, SIGTERM and SIGKILL. */

@@ -18,12 +18,12 @@ import { msBetween } from "../thread-table.ts";
 import type { PiscinaAnswer, PiscinaReport, PiscinaTask } from "./piscina-task.ts";
 
 /**
- * Lets the modules of `host` tools run in the threads of your own Piscina, for `openSandboxes({ workers: { pool } })`.
- * Your tasks can use the same threads. A deadline or a cancellation ends the thread of a call, and Piscina starts another
- * one. Closing the sandboxes ends their calls; the pool stays open.
+ * Lets the modules of `host` tools run in the threads of your own Piscina, for `openSandboxes({ workers: {
+ * pool } })`. Your tasks can use the same threads. A deadline or a cancellation ends the thread of a call,
+ * and Piscina starts another one. Closing the sandboxes ends their calls; the pool stays open.
  *
  * @param piscina With one task per thread and its own load balancer: ending a thread must end no other task.
- * @throws {TypeError} if it is configured otherwise.
+ * @throws {TypeError} if it is configured differently.
  */
 export function piscinaPool(piscina: Piscina): ForeignPool {
   const { concurrentTasksPerWorker, loadBalancer } = piscina.options;
@@ -215,7 +215,7 @@ class PiscinaRun {
 
   async #endedOutcome(cause: EndCause, port: MessagePort): Promise<PoolOutcome<unknown>> {
     const hasEnded = (await this.#ended) ?? true;
-    // It can start just when its thread is ended because it has not.
+    // It can start at the moment when its thread is ended for not having started.
     this.#receiveAll(port);
     const started = this.#isStarted;
     const wallTimeMs = this.#wallTimeMs;

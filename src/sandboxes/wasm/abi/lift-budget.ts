@@ -117,7 +117,7 @@ const OBJECT_BYTES = 128;
 
 const SLOT_BYTES = 8;
 
-/** An array that was filled item by item has up to so many unused slots, and half of its length more. */
+/** An array that was filled item by item has up to this many unused slots, plus half of its length. */
 const SPARE_SLOTS = 17;
 
 /** V8 stores an object with more fields than this as a dictionary. */

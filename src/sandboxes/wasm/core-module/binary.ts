@@ -95,7 +95,9 @@ export class BinaryReader {
     return count;
   }
 
-  /** Returns a reader of the next bytes, which has at most so many, and says something else if they do not suffice. */
+  /**
+   * Returns a reader of at most `most` of the next bytes, with its own error message if they do not suffice.
+   */
   part(most: number, tooShort: string): BinaryReader {
     const rest = this.rest();
     return rest.length <= most
@@ -156,11 +158,14 @@ export const COMPONENT_SECTION = {
   value: 12,
 } as const;
 
-/** The custom sections of core modules that have a meaning here: with this name, and those whose name begins so. */
+/**
+ * The custom sections of core modules that have a meaning here: with this name, or with a name that begins
+ * like this.
+ */
 const NAME = "name";
 const POSITIONS = "metadata.code.";
 
-/** Reading so many sections takes a few milliseconds. Compilers write up to some hundreds. */
+/** Reading this many sections takes a few milliseconds. Compilers write up to some hundreds. */
 const MAX_SECTIONS = 250_000;
 
 /**

@@ -18,7 +18,7 @@ export const ONE_RESULT = -2;
 
 const EMPTY_BLOCK = 0x40;
 
-/** The bit in the alignment of a memory access that says that the index of a memory follows. */
+/** The bit in the alignment of a memory access that is set if the index of a memory follows. */
 const HAS_MEMORY_INDEX = 0x40;
 
 /**

@@ -66,7 +66,7 @@ const BYTES_OF = Uint16Array.from({ length: 0x100 }, (_, code) => {
   return BYTES.find(([from, to]) => code >= from && code <= to)?.[2] ?? OTHER_BYTES;
 });
 
-/** An instruction on memories stays as it is if it is known to work on at most so many bytes. */
+/** An instruction on memories stays as it is if it is known to work on at most this many bytes. */
 const SHORT_BYTES = 1_024;
 
 /** The codes of instructions that begin or end blocks, branch or call. */

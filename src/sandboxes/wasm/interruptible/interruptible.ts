@@ -14,13 +14,13 @@ import { type Code, EditedBytes, growthBy } from "./assembly.ts";
 import { FunctionScanner } from "./function-scanner.ts";
 import { Helpers } from "./helpers.ts";
 
-/** After so many bytes, the event loop gets a turn. Reading them takes some milliseconds. */
+/** After this many bytes, the event loop gets a turn. Reading them takes some milliseconds. */
 const SLICE_BYTES = 128 * 1_024;
 
-/** A function takes as long to read as so many bytes, however small it is. */
+/** A function takes as long to read as this many bytes, however small it is. */
 const FUNCTION_BYTES = 32;
 
-/** An edit takes as long as reading so many bytes. */
+/** An edit takes as long as reading this many bytes. */
 const EDIT_BYTES = 16;
 
 /** Where the content of a section is in its module. */

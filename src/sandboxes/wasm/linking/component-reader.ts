@@ -28,7 +28,7 @@ const MAX_READ_BYTES = 512 * 1_024;
 /** The maximum size of one type, which is read in one turn of the event loop. All of WASI 0.2 has fewer. */
 const MAX_TYPE_BYTES = 48 * 1_024;
 
-/** For so many milliseconds, definitions are read in one turn. */
+/** How many milliseconds definitions are read in one turn. */
 const TURN_MS = 5;
 
 /** Sections that are read elsewhere, or not at all. */

@@ -42,7 +42,7 @@ function describe(thrown: unknown): string {
   if (thrown instanceof WebAssembly.Exception) return "Tool trapped: uncaught exception";
   if (thrown instanceof AbiError) return `Tool violated the component ABI: ${thrown.message}`;
   if (thrown instanceof JcoError) return `Tool trapped in the engine 'jco': ${thrown.message}`;
-  // What a core instance imports does not fit. The names in V8's message were checked.
+  // An import of a core instance does not fit. The names in V8's message were checked.
   if (thrown instanceof WebAssembly.LinkError) return `Tool cannot be instantiated: ${thrown.message}`;
   if (thrown instanceof RangeError) return "Tool trapped: out of memory, or a number is out of range";
   return "Tool failed because of an internal error of the sandbox, which the operator can read";

@@ -5,7 +5,7 @@ import { entryFile } from "../../../base/package-files.ts";
 /** The maximum CPU time of a child. Its wall time depends on the load of the machine, so its limit is only a backstop. */
 export const MAX_CPU_MS = 10_000;
 
-/** After so many milliseconds, the child is killed. */
+/** After this many milliseconds, the child is killed. */
 export const TIMEOUT_MS = 30_000;
 const HEAP_MIB = 512;
 
