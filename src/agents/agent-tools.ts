@@ -22,7 +22,7 @@ export interface AgentRequest {
   readonly tools: readonly ToolDefinition[];
   /** Where the calls of the agent are dispatched. It is closed when the agent ends. */
   readonly session: Session;
-  /** The most messages with calls that the agent may send. The calls of later ones are refused. */
+  /** Maximum number of messages with calls that the agent may send. The calls of later ones are refused. */
   readonly maxIterations: number;
   /** Aborted if the call that runs the agent is cancelled or exceeds its wall time. */
   readonly signal: AbortSignal;
@@ -37,7 +37,7 @@ export interface AgentRequest {
  */
 export type RunAgent = (request: AgentRequest) => MaybePromise<string>;
 
-/** The most messages with calls that an agent may send. */
+/** Maximum number of messages with calls that an agent may send. */
 const MAX_ITERATIONS = 15;
 
 /** Milliseconds for which an agent that is cancelled is waited for, once its calls have ended. */

@@ -26,10 +26,12 @@ export interface PostgresRuntime extends DurableRuntime {
 }
 
 /**
- * Opens the runtime with which the processes that use one schema of PostgreSQL share sessions: give it to `openSessions` as
- * `durable`. A process that does not reach the database for `leaseMs` is taken for gone, and the others go on with its calls.
+ * Opens the runtime with which the processes that use one schema of PostgreSQL share sessions: give it to
+ * `openSessions` as `durable`. A process that does not reach the database for `leaseMs` is considered gone,
+ * and the others take over its calls.
  *
- * @throws {TypeError} as a rejection, if an option is invalid, and {@link SessionStoreError} if the database cannot be used.
+ * @throws {TypeError} as a rejection, if an option is invalid, and {@link SessionStoreError} if the database
+ *   cannot be used.
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresRuntime> {
   const settings = checkPostgresOptions(options);

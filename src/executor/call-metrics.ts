@@ -1,10 +1,10 @@
 import { type Labels, LabelValues, type Metric, OTHER } from "../http/prometheus-text.ts";
 
-/** The most values of each label. */
+/** Maximum number of values of each label. */
 export const MAX_TOOLS = 200;
-/** The most callers with values of their own. */
+/** Maximum number of callers with values of their own. */
 export const MAX_CALLERS = 50;
-/** The most combinations of labels. */
+/** Maximum number of combinations of labels. */
 export const MAX_COMBINATIONS = 5_000;
 
 /** The end of a call. */
@@ -32,7 +32,7 @@ export class CallMetrics {
   readonly #counts = new Map<string, Counted>();
   readonly #durations = new Map<string, { count: number; seconds: number }>();
 
-  /** @param isKnown Whether there is such a tool: models can call tools that there are not. */
+  /** @param isKnown Whether there is such a tool: models can call tools that do not exist. */
   ended({ tool, sandbox, caller, outcome, durationMs }: EndedCall, isKnown: boolean): void {
     const name = isKnown ? this.#tools.of(tool) : OTHER;
     const ran = sandbox ?? "none";

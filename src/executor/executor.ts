@@ -200,14 +200,15 @@ export class Executor implements AsyncDisposable {
   }
 
   /**
-   * Replaces tools, policy, credentials and certificates. Calls that have started continue under the old ones. Signatures
-   * that were used are not accepted again.
+   * Replaces tools, policy, credentials and certificates. Calls that have started continue under the old
+   * ones. Signatures that were used are not accepted again.
    *
-   * @param options.tls For new connections. If `clientCa` is another one, open connections are closed after their current
-   *   requests. Default: it stays.
-   * @throws {ListenError} if clients from other machines could reach it without credentials; nothing is replaced then.
-   * @throws {TypeError} if a credential or a certificate is invalid, or TLS or certificates of clients would begin or cease
-   *   to be used; nothing is replaced then.
+   * @param options.tls For new connections. If `clientCa` differs, open connections are closed after their
+   *   current requests. Default: it stays.
+   * @throws {ListenError} if clients from other machines could reach it without credentials; nothing is
+   *   replaced then.
+   * @throws {TypeError} if a credential or a certificate is invalid, or TLS or certificates of clients would
+   *   begin or cease to be used; nothing is replaced then.
    */
   reload({
     registry,

@@ -17,7 +17,7 @@ export interface Gauges {
 }
 
 /**
- * Counts an executor's work. Callers cannot choose the values of labels, but the names of tools that there are.
+ * Counts an executor's work. Callers cannot choose the values of labels, except the names of existing tools.
  */
 export class ExecutorMetrics {
   readonly calls: CallMetrics = new CallMetrics();

@@ -13,7 +13,7 @@ import type { TlsConnections } from "./tls/tls-connections.ts";
 /** The routes of a server. A handler throws a {@link RequestRefusal} to refuse a request. */
 export type Routes = Hono<{ Bindings: Incoming }>;
 
-/** What a handler returns that writes the response itself, now or later. */
+/** Returned by handlers that write the response themselves, now or later. */
 export const ANSWERED: Response = new Response(null);
 
 /** Options of {@link Door}. */
@@ -29,7 +29,10 @@ export interface DoorOptions {
   readonly onRefusal: (refused: RefusedRequest) => void;
 }
 
-/** Takes every request of a server, has the route for its method and path answer it, and refuses it if that throws. */
+/**
+ * Receives every request of a server, passes it to the route for its method and path, and refuses it if that
+ * throws.
+ */
 export class Door {
   /** Refuses all requests until the address of the server is known. */
   hostCheck: HostCheck = new HostCheck([]);

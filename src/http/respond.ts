@@ -66,7 +66,10 @@ export function limitUnread(response: ServerResponse, unread: UnreadAnswers): vo
   response.on("close", () => unread.settle(0));
 }
 
-/** The most unread bytes of all clients, and how many each caller may always have, even if the total is exhausted. */
+/**
+ * Maximum number of unread bytes of all clients, and how many each caller may always have, even if the total
+ * is exhausted.
+ */
 const UNREAD = { all: 256 * 1_024 * 1_024, each: 16 * 1_024 * 1_024 };
 
 /** Returns a budget for responses, streams and frames that clients have not read. */

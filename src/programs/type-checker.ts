@@ -23,7 +23,7 @@ const LINES_BEFORE = 1;
 /** The longest message of the compiler that is passed on, in UTF-16 code units. */
 const MAX_MESSAGE_LENGTH = 400;
 
-/** The most problems that are passed on. */
+/** Maximum number of problems that are passed on. */
 const MAX_PROBLEMS = 10;
 
 /** A line about a problem of the program. */
@@ -37,16 +37,19 @@ declare function sandgateRun(value: unknown): unknown;
 /** What is known of a program before its types are checked. */
 interface TypedProgram {
   readonly code: string;
-  /** Whether it is an expression, without a semicolon behind it, and not the body of an asynchronous function. */
+  /**
+   * Whether it is an expression, without a semicolon at the end, and not the body of an asynchronous
+   * function.
+   */
   readonly isExpression: boolean;
   /** The declaration of `tools`, with the types of those that the program names. */
   readonly declarations: string;
 }
 
-/** How many compilers run at once. */
+/** Maximum number of compilers that run at once. */
 const AT_ONCE = 2;
 
-/** How many programs of one caller wait for a compiler. */
+/** Maximum number of programs of one caller that wait for a compiler. */
 const MAX_WAITING = 16;
 
 interface Waiting {
@@ -85,7 +88,7 @@ export class CompilerTurns {
     return new Promise((go) => this.#waiting.add({ caller, go }));
   }
 
-  /** Gives the place of a program that has been checked to the next one. */
+  /** Lets the next program take the place of one that has been checked. */
   #next(): void {
     const next = this.#waiting.next();
     if (next === undefined) {
@@ -194,7 +197,7 @@ const WALL_TIME_MS = 10_000;
 /** The compiler reserves about half a GiB of addresses before it starts. */
 const LIMITS = Object.freeze({ cpuMs: WALL_TIME_MS, processMemoryBytes: 1_536 * 1_024 * 1_024 });
 
-/** The most that is read of what the compiler says, in bytes. */
+/** Maximum size of the compiler's output that is read, in bytes. */
 const MAX_OUTPUT_BYTES = 256 * 1_024;
 
 /** Files cannot import each other, and none is written. Programs catch errors with `code` and `message`. */

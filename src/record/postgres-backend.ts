@@ -24,7 +24,7 @@ import {
 } from "./postgres-connection.ts";
 import { BYTES, migrate, ownersOf, valueText, writtenBatch } from "./postgres-schema.ts";
 
-/** How many batches are written together at most, and how long their values are. */
+/** Maximum number of batches that are written together, and of characters of their values. */
 const MAX_BATCHES = 64;
 const MAX_LENGTH = 16_000_000;
 /** How long a statement may take before its connection counts as lost, in ms. */
@@ -34,7 +34,7 @@ const MAX_READS = 3;
 /** How many connections read. */
 const READERS = 4;
 const MAX_PAUSE_MS = 1_000;
-/** After how many ms it is tried again whether a database can be reached. */
+/** Milliseconds between attempts to reach a database. */
 const PROBE_MS = 100;
 /** For how long the rows of members remain after they were seen for the last time. */
 const FORGOTTEN_AFTER = "30 days";
@@ -132,7 +132,7 @@ export class PostgresBackend implements SharedBackend {
           () => {
             if (!this.#isResolving) this.#problem = undefined;
           },
-          // Also what says no more than that nothing can be written, as on a replica.
+          // Includes errors that only say that nothing can be written, as on a replica.
           (error: unknown) => this.#failWith(error),
         )
         .finally(() => {

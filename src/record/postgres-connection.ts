@@ -26,7 +26,10 @@ export interface PostgresOptions {
   readonly url: string;
   /** The schema that has the tables: small letters, digits and `_`. It is created if it does not exist. Default: `sandgate`. */
   readonly schema?: string;
-  /** After how many ms without a sign of it a process is taken for gone: 500 to 600,000. Default: 10,000. */
+  /**
+   * Milliseconds without a sign of life after which a process is considered gone: 500 to 600,000. Default:
+   * 10,000.
+   */
   readonly leaseMs?: number;
 }
 

@@ -17,7 +17,7 @@ import { isOfDisk, openSqlite, type SqliteKind, sqliteErrorText, sqliteValue } f
 const PROBE_MS = 1_000;
 /** How many versions are reserved at once where no other process needs any. */
 const RESERVED = 10_000;
-/** How often it is looked whether another process has changed something, while somebody wants to know. */
+/** Milliseconds between checks for changes by other processes, while there are listeners. */
 const WATCH_MS = 100;
 
 const GET = "SELECT value, version, created FROM record WHERE key = ?";
@@ -29,7 +29,7 @@ const PUT = `INSERT INTO record (key, version, created, value) VALUES (?, ?, ?, 
 const REMOVE = "DELETE FROM record WHERE key >= ? AND key < ?";
 const RESERVE = "UPDATE counter SET version = max(version, ?) + ? RETURNING version";
 
-/** What is committed together. */
+/** The writes that are committed together. */
 interface Group {
   readonly committed: Promise<void>;
   readonly resolve: () => void;
@@ -224,7 +224,7 @@ export class SqliteBackend implements Backend {
     }
   }
 
-  /** Reserves versions for so many entries, which no process uses again. */
+  /** Reserves versions for this many entries, which no process uses again. */
   #reserve(count: number): void {
     if (this.isSerial && this.#version + count <= this.#reserved) return;
     const size = this.isSerial ? Math.max(count, RESERVED) : count;
@@ -261,7 +261,7 @@ export class SqliteBackend implements Backend {
   }
 
   #fail(problem: string): void {
-    // Others can have it open for a moment, and nobody asks about the problem.
+    // Others may have it open for a moment, and nobody checks for the problem.
     if (!this.isSerial) return;
     this.#problem = problem;
     this.#probe ??= setTimeout(() => {
@@ -295,7 +295,7 @@ export class SqliteBackend implements Backend {
     for (const [, onChange] of [...this.#listeners]) onChange();
   }
 
-  /** A number that is another one after each commit of another connection. */
+  /** A number that changes with each commit of another connection. */
   #dataVersion(): unknown {
     return this.#prepare("PRAGMA data_version").get()?.["data_version"];
   }

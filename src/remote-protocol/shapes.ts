@@ -23,7 +23,10 @@ import { MAX_FILE_CHANGES } from "../tool/changes.ts";
 import { ISOLATIONS, SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { AnyProblem } from "./problems.ts";
 
-/** The most UTF-16 code units of a text that a tool wrote for the model. Executors shorten a longer one. */
+/**
+ * Maximum number of UTF-16 code units of a text that a tool wrote for the model. Executors shorten a longer
+ * one.
+ */
 export const MAX_MODEL_TEXT = 30_000;
 
 const NAME = string({ maxLength: 1_024 });

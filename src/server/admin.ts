@@ -8,10 +8,9 @@ import type { Principal } from "../policy/principal.ts";
 import type { RulePolicy } from "../policy/rule/rule-policy.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
 
-/** What an admin did. */
 export type AdminAction = "paused" | "resumed" | "policy-replaced";
 
-/** Something that an admin did, for the operator's log. */
+/** An admin's action, for the operator's log. */
 export interface AdminEvent {
   readonly action: AdminAction;
   /** Absent on a server without credentials. */
@@ -20,11 +19,11 @@ export interface AdminEvent {
   readonly policyRevision?: string;
 }
 
-/** Options of a server for what admins do. */
+/** Options of a server's admin functions. */
 export interface AdminOptions {
   /**
-   * The path that directories in a policy of `PUT /v1/policy` are relative to, as if it were in that file. Default:
-   * `policy.yaml` in the working directory.
+   * The file to which directories in a policy of `PUT /v1/policy` are relative, as if it contained that
+   * policy. Default: `policy.yaml` in the working directory.
    */
   readonly policyFile?: string;
   /**
@@ -39,13 +38,13 @@ export interface AdminOptions {
 /** The outcome of replacing the policy: `revision` is absent if it has errors, and nothing changed. */
 export interface PolicyReplacement {
   readonly revision?: string;
-  /** The errors, or else the warnings: the first 100. */
+  /** The first 100 errors, or warnings if there are no errors. */
   readonly problems: readonly Omit<ConfigProblem, "file">[];
 }
 
 /** The name of a policy of `PUT /v1/policy`. */
 const DEFAULT_FILE = "policy.yaml";
-/** The most problems of a policy that a response has. */
+/** Maximum number of problems in a response. */
 const MAX_PROBLEMS = 100;
 
 /** Pauses the server and replaces its policy, for admins. */
@@ -58,7 +57,7 @@ export class Admin {
     this.#options = options;
   }
 
-  /** Whether no call begins. */
+  /** Whether new calls are refused. */
   get isPaused(): boolean {
     return this.#tools.isPaused;
   }
@@ -74,7 +73,9 @@ export class Admin {
     return this.#tools.policy.sources ?? [];
   }
 
-  /** Reads a policy in YAML, which is checked against the tools that there are, and replaces nothing. */
+  /**
+   * Parses a policy in YAML and checks it against the registered tools, without replacing the current policy.
+   */
   async readPolicy(
     text: string,
   ): Promise<
@@ -90,10 +91,11 @@ export class Admin {
   }
 
   /**
-   * Replaces the policy by one in YAML, which is checked whole first, against the tools that there are.
+   * Replaces the policy with one in YAML, after checking all of it against the registered tools.
    *
-   * @param signal Aborted when the admin may not do so any more: nothing is replaced then.
-   * @throws {RequestRefusal} 503, as a rejection, if `beforePolicy` rejects. Also rejects with the reason of the signal.
+   * @param signal Aborted when the admin loses the permission: then nothing is replaced.
+   * @throws {RequestRefusal} 503, as a rejection, if `beforePolicy` rejects. Also rejects with the reason of
+   *   the signal.
    */
   async replacePolicy(
     text: string,
@@ -111,7 +113,7 @@ export class Admin {
         await beforePolicy?.(loaded.policy, registry).catch((error: unknown) => {
           throw unavailable("the policy could not be stored, so it was not replaced: retry later", error);
         });
-        // Its invariants may be violated for tools that a reload has added meanwhile.
+        // A reload may have added tools that violate the policy's invariants.
       } while (this.#tools.generation !== generation);
       signal?.throwIfAborted();
       const { policy, warnings } = loaded;
@@ -129,12 +131,12 @@ export class Admin {
     try {
       this.#options.onAdmin?.({ ...event, ...(principal && { principal }) });
     } catch {
-      // The client must get its answer.
+      // An error of a listener must not affect the response.
     }
   }
 }
 
-/** The first problems. The client does not learn where the server has its files. */
+/** The first problems, without the paths of the server's files. */
 function shown(problems: readonly ConfigProblem[]): readonly Omit<ConfigProblem, "file">[] {
   return problems.slice(0, MAX_PROBLEMS).map(({ file: _, ...problem }) => problem);
 }

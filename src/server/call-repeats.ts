@@ -9,7 +9,7 @@ import type { JsonValue } from "../json/value.ts";
 import { checkDecision, type PolicyDecision } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 
-/** The most calls that are repeated at once, and of one client. */
+/** Maximum number of calls that are repeated at once, and of one client. */
 const MAX_REPEATS = 4;
 const MAX_OWN_REPEATS = 1;
 /** The session of repeated calls. */

@@ -108,7 +108,7 @@ export function wholeConfirmationView(
   };
 }
 
-/** The most names of arguments, and the longest one, in characters. */
+/** Maximum number of names of arguments, and the longest one, in characters. */
 const MAX_ARGUMENTS = 200;
 const MAX_NAME_CHARS = 256;
 

@@ -158,7 +158,7 @@ export class Exchange {
 export interface Page {
   /** The page has what comes before this number. Default: it has the end of the list. */
   readonly before: number | undefined;
-  /** The most items. */
+  /** Maximum number of items. */
   readonly limit: number;
 }
 

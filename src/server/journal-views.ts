@@ -19,7 +19,7 @@ import type {
 
 const MAX_TEXT_CHARS = 4_000;
 
-/** The most items of a list, and members of an object. */
+/** Maximum number of items of a list, and members of an object. */
 const MAX_ITEMS = 1_000;
 
 const MAX_DEPTH = 16;
@@ -27,7 +27,7 @@ const MAX_DEPTH = 16;
 const MAX_NAME_CHARS = 256;
 const MAX_RULES = 20;
 const MAX_ARGUMENT_CHARS = 200_000;
-/** The most characters of a record without its arguments. */
+/** Maximum number of characters of a record without its arguments. */
 const MAX_ENTRY_CHARS = 1_000_000;
 
 /** Shows a name of a record, which can be any text, in a line without secrets. */

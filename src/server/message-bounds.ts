@@ -1,7 +1,7 @@
 import { race } from "../base/timers.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 
-/** The most messages of a session that are under way. */
+/** Maximum number of messages of a session that are under way. */
 const MAX_UNDER_WAY = 100;
 
 /** The messages that the server has accepted, and that have not ended. */
@@ -172,12 +172,15 @@ class RetainedTurn {
   }
 }
 
-/** The most messages of a turn. */
+/** Maximum number of messages of a turn. */
 const MAX_MESSAGES = 1_000;
-/** The most turns of a session: as many as the session itself remembers. */
+/** Maximum number of turns of a session: as many as the session itself remembers. */
 const MAX_TURNS = 1_000;
 
-/** The most bytes that are retained of a turn, a session and a principal, and in all: multiples of the longest body. */
+/**
+ * Maximum number of bytes that are retained of a turn, a session and a principal, and in all: multiples of
+ * the longest body.
+ */
 const TURN_BODIES = 4;
 const SESSION_BODIES = 8;
 const PRINCIPAL_BODIES = 16;
@@ -195,7 +198,7 @@ export interface TurnPlace {
 export interface AdmittedMessage {
   /** Sets what cancels the calls of the turn. It must not throw. */
   cancelWith(cancel: () => void): void;
-  /** Ends the message, whose results have so many bytes. */
+  /** Ends the message, whose results have this many bytes. */
   end(resultBytes: number): void;
   /** Ends the message, which was not accepted. */
   drop(): void;
@@ -240,7 +243,7 @@ export class RetainedTurns {
     this.#all = new Share(bodyBytes * ALL_BODIES);
   }
 
-  /** Takes in a message of so many bytes. One that is sent again is counted once. */
+  /** Takes in a message of this many bytes. One that is sent again is counted once. */
   begin(place: TurnPlace, messageId: string, bytes: number): AdmittedMessage | NotEnforced {
     const turn = this.#turn(place);
     const isNew = !turn.has(messageId);

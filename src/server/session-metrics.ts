@@ -15,7 +15,7 @@ import { isMcpImplementation, type McpServerState } from "../tool/implementation
 import type { Admin } from "./admin.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
 
-/** The most rules with values of their own: policies are replaced while the server runs. */
+/** Maximum number of rules with values of their own: policies are replaced while the server runs. */
 const MAX_RULES = 200;
 
 /** The value of the label `rule` if no rule matched. */

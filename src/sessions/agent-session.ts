@@ -13,7 +13,7 @@ import type { Shared } from "./shared.ts";
 import type { SessionRecord } from "./store/store.ts";
 import type { Turn } from "./turns/turn.ts";
 
-/** The most agents above each other. */
+/** Maximum number of agents above each other. */
 export const MAX_AGENT_DEPTH = 3;
 
 const TOO_DEEP = "Permission denied: agents may be nested three deep";
@@ -29,7 +29,7 @@ export interface AgentCall {
 
 /** What an agent is to have less of than the session of the call that runs it. */
 export interface AgentOptions {
-  /** The most messages with calls that the agent may send. */
+  /** Maximum number of messages with calls that the agent may send. */
   readonly maxMessages: number;
   /** Patterns of the names of its tools. Default: those of the session above. */
   readonly tools?: readonly string[];

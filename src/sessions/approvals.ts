@@ -55,7 +55,7 @@ export interface ApprovalPlace {
 
 /** A person's answer that is to be remembered. */
 export interface RememberedAnswer extends ApprovalPlace {
-  /** The id of the confirmation. The same answer is remembered once, also if a restart repeats it. */
+  /** The id of the confirmation. The same answer is remembered once, even if a restart repeats it. */
   readonly id: string;
   readonly by: string;
   /** When it was given, in milliseconds since the epoch. */
@@ -63,7 +63,7 @@ export interface RememberedAnswer extends ApprovalPlace {
   readonly scope: ApprovalScope;
 }
 
-/** The most approvals of a session, or of a workspace. The oldest is removed first. */
+/** Maximum number of approvals of a session, or of a workspace. The oldest is removed first. */
 const MAX_APPROVALS = 1_000;
 
 interface RememberedApproval {

@@ -47,10 +47,12 @@ export interface DurableRuntime {
   /** Begins to give calls to this process. Called once. */
   start(host: DurableHost): Promise<void>;
   /**
-   * Stores a message and has its calls run. Returns the earlier message if the turn has one with this id, which stays as it
-   * is, `"forgotten"` if the message is refused since its turn was forgotten, and otherwise `undefined`.
+   * Stores a message and runs its calls. Returns the earlier message if the turn has one with this id, which
+   * stays as it is, `"forgotten"` if the message is refused since its turn was forgotten, and otherwise
+   * `undefined`.
    *
-   * @throws as a rejection, if it cannot be stored: its calls do not run then, unless the same message is sent again.
+   * @throws as a rejection, if it cannot be stored: its calls do not run then, unless the same message is
+   *   sent again.
    */
   accept(message: DurableMessage): Promise<MessageRecord | "forgotten" | undefined>;
   /**

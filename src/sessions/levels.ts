@@ -127,7 +127,7 @@ function usualLevel(basis: LevelBasis): CallLevel {
   return classLevel(basis);
 }
 
-/** The level of the class, which is another one in a trusted workspace. */
+/** The level of the class, which can differ in a trusted workspace. */
 function classLevel({ trusted, sideEffects, classes }: LevelBasis): Level {
   return trusted === undefined ? classes[sideEffects] : (trusted[sideEffects] ?? "auto");
 }

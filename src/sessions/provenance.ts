@@ -17,10 +17,16 @@ import { MAX_REFERENCE_TEXT, referencesIn } from "../policy/references.ts";
 import { MAX_WORDS, standsWhole, UserWords } from "../policy/user-words.ts";
 import { fold, locatedIn, ResultOrigins } from "./result-origins.ts";
 
-/** The most values that a session remembers. From then on, it learns no more, and what it does not know is unclear. */
+/**
+ * Maximum number of values that a session remembers. From then on, it learns no more, and what it does not
+ * know is unclear.
+ */
 export const MAX_VALUES = 50_000;
 
-/** The most UTF-16 code units of one call's arguments that are looked at. A session learns no more after a longer call. */
+/**
+ * Maximum number of UTF-16 code units of one call's arguments that are looked at. A session learns no more
+ * after a longer call.
+ */
 const MAX_NOTED = 1_048_576;
 
 /** Parts of long arguments overlap by this much, so that what is between them is in one of them. */
@@ -263,7 +269,7 @@ function* leavesOf(value: JsonValue): Generator<string | number> {
   }
 }
 
-/** The most UTF-16 code units of users' words that a session remembers. */
+/** Maximum number of UTF-16 code units of users' words that a session remembers. */
 const MAX_REMEMBERED_CHARS = 4 * MAX_WORDS;
 
 /** What the users said in the turns of a session. The oldest is forgotten first. */
@@ -330,7 +336,7 @@ function digestOf(kind: ValueKind, value: string | number): string {
   return hash("sha256", `${kind} ${typeof value} ${value}`, "base64");
 }
 
-/** The most UTF-16 code units of values that a session remembers to look for in texts. */
+/** Maximum number of UTF-16 code units of values that a session remembers to look for in texts. */
 const MAX_KEPT = 262_144;
 
 /** Shorter values are looked for as words: they would be in every text. */

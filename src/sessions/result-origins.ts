@@ -4,9 +4,15 @@ import { isJsonObject, type JsonValue } from "../json/value.ts";
 import type { KnownSource, ToolField } from "../policy/call-history.ts";
 import { fieldValues } from "../policy/field-values.ts";
 
-/** The most values of results that a session remembers for records. What it does not remember is of unknown source. */
+/**
+ * Maximum number of values of results that a session remembers for records. What it does not remember is of
+ * unknown source.
+ */
 const MAX_ORIGINS = 20_000;
-/** The most fields that are remembered of a value, and the most texts and numbers of a call that a record describes. */
+/**
+ * Maximum number of fields that are remembered of a value, and of texts and numbers of a call that a record
+ * describes.
+ */
 const MAX_FIELDS = 4;
 const MAX_LOCATED = 100;
 const MAX_POINTER = 200;

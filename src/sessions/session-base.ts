@@ -65,7 +65,7 @@ export abstract class SessionBase {
   readonly lanes: Lanes;
   /** @internal */
   readonly ledger: LedgerScope;
-  /** The changes that wait for a person: see the modes `review` and `audit`. */
+  /** The staged changes: see the modes `review` and `audit`. */
   readonly changes: SessionChanges;
   /** Stores its calls; `undefined` if they are not stored. @internal */
   readonly store: GuardedStore | undefined;

@@ -33,10 +33,11 @@ export class SessionShadow {
   }
 
   /**
-   * Makes all changes of the copy in the workspace, or none of them. If the first session is in the mode `review` or
-   * `audit`, they are staged there instead. The copy stays, and can change further.
+   * Applies all changes of the copy to the workspace, or none of them. If the first session is in the mode
+   * `review` or `audit`, they are staged there instead. The copy stays, and can change further.
    *
-   * @returns the paths, or conflicts with what has changed in the workspace since it was copied: then nothing was merged.
+   * @returns the paths, or conflicts with what has changed in the workspace since it was copied: then nothing
+   *   was merged.
    */
   async merge(): Promise<AcceptedChanges> {
     const { changes, modeState } = this.#parent;

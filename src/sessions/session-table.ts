@@ -1,7 +1,7 @@
 import type { Session } from "./session.ts";
 import { SessionExistsError, TooManySessionsError } from "./session-errors.ts";
 
-/** The most open sessions of one principal; those without a principal share this number. */
+/** Maximum number of open sessions of one principal; those without a principal share this number. */
 const MAX_SESSIONS = 1_000;
 
 /** The open sessions of a process, and how many each principal has. */
@@ -19,9 +19,10 @@ export class SessionTable {
   }
 
   /**
-   * Takes one of the places of a principal.
+   * Reserves a session of a principal.
    *
-   * @throws {SessionExistsError} if the id is in use, and {@link TooManySessionsError} if there is no place.
+   * @throws {SessionExistsError} if the id is in use, and {@link TooManySessionsError} if the principal has
+   *   too many.
    */
   reserve(id: string, principal: string | undefined): void {
     if (this.#sessions.has(id)) throw new SessionExistsError(`the session '${id}' exists`);
@@ -31,7 +32,7 @@ export class SessionTable {
     this.#countByPrincipal.set(principal, count + 1);
   }
 
-  /** Adds a session whose place is taken. */
+  /** Adds a session that was reserved. */
   add(session: Session): void {
     this.#sessions.set(session.id, session);
   }
@@ -47,7 +48,7 @@ export class SessionTable {
     this.#sessions.delete(id);
   }
 
-  /** Gives back a place of a principal. */
+  /** Releases a reserved session of a principal. */
   release(principal: string | undefined): void {
     const left = (this.#countByPrincipal.get(principal) ?? 1) - 1;
     if (left === 0) this.#countByPrincipal.delete(principal);

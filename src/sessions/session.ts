@@ -110,7 +110,7 @@ export class Session extends SessionBase implements TurnSession {
 
   /**
    * Returns whether some call of a tool could run in the session, perhaps after a question. `false` is certain: the policy allows the
-   * principal none, or the level of its calls is `deny`, also after a plan was approved.
+   * principal none, or the level of its calls is `deny`, even after a plan was approved.
    */
   mayCall(name: string): boolean {
     const found = this.registry.find(name);
@@ -236,7 +236,7 @@ export class Session extends SessionBase implements TurnSession {
   }
 
   /**
-   * Returns the approvals that apply to the session, also those that a person gave on another server.
+   * Returns the approvals that apply to the session, including those that a person gave on another server.
    *
    * @throws `SessionStoreError`, as a rejection, if they cannot be read.
    */

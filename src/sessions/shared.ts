@@ -22,7 +22,7 @@ export class Listeners<Event extends object> {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Notifies the listeners that there are now, with the event frozen. */
+  /** Notifies the current listeners, with the event frozen. */
   notify(event: Event): void {
     Object.freeze(event);
     for (const listener of [...this.#listeners]) {

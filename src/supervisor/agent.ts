@@ -117,10 +117,13 @@ const REASONS: Readonly<Record<WireEnd, string>> = {
   "answers not read": "it left more than 8 MiB of answers unread",
 };
 
-/** The most bytes of answers that an agent has not read. */
+/** Maximum number of bytes of answers that an agent has not read. */
 const MAX_UNREAD_BYTES = 8 * 1_024 * 1_024;
 
-/** With so many calls outstanding, or lines of calls of so many bytes, nothing is read until calls have ended. */
+/**
+ * With this many calls outstanding, or lines of calls of this many bytes, nothing is read until calls have
+ * ended.
+ */
 const MAX_OUTSTANDING = 1_024;
 const MAX_OUTSTANDING_BYTES = 16 * 1_024 * 1_024;
 

@@ -78,7 +78,7 @@ export interface SupervisorOptions
   readonly policy?: RuntimePolicy;
   /** Receives what agents write other than their calls. Default: it is dropped. */
   readonly onLog?: (line: AgentLogLine) => void;
-  /** The most agents at once. Default: 256. */
+  /** Maximum number of agents at once. Default: 256. */
   readonly maxAgents?: number;
 }
 

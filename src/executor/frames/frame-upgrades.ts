@@ -14,7 +14,10 @@ import type { Dispatcher } from "../once/dispatcher.ts";
 import type { MoreRoutes } from "../routes.ts";
 import { FrameConnection } from "./frame-connection.ts";
 
-/** The most framed connections in all, and how many each caller may always have, even if the total is exhausted. */
+/**
+ * Maximum number of framed connections in all, and how many each caller may always have, even if the total is
+ * exhausted.
+ */
 const MAX_CONNECTIONS = { all: 1_000, each: 16 };
 
 /** How often connections are checked for timeouts, in ms. */
@@ -91,7 +94,7 @@ export interface FrameUpgradesOptions {
   readonly more: MoreRoutes | undefined;
 }
 
-/** The most calls that one connection may have at once. */
+/** Maximum number of calls that one connection may have at once. */
 const MAX_CALLS = 4_096;
 /** Milliseconds after which a connection without calls is closed. */
 const IDLE_MS = 60_000;

@@ -78,7 +78,7 @@ export class TlsConnections {
     this.#server.closeIdleConnections();
   }
 
-  /** Closes all connections, also those whose handshakes have not ended. */
+  /** Closes all connections, including those whose handshakes have not ended. */
   destroyAll(): void {
     for (const socket of this.#transports) socket.destroy();
   }

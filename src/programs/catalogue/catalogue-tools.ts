@@ -7,7 +7,7 @@ import { declare, firstSentence } from "./describe-tools.ts";
 import { withSelf } from "./query-words.ts";
 import { type SearchDocument, type SearchFields, SearchIndex } from "./search-index.ts";
 
-/** The most parameters of a tool that are indexed. */
+/** Maximum number of parameters of a tool that are indexed. */
 const MAX_PARAMETERS = 64;
 
 /** The first sentence or line of a description, which says what the tool does. */

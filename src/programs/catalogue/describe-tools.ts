@@ -102,7 +102,7 @@ const MAX_DEPTH = 8;
 
 const MAX_PARTS = 400;
 
-/** The most values of an enumeration, and the longest of them. */
+/** Maximum number of values of an enumeration, and the longest of them. */
 const MAX_VALUES = 40;
 
 const MAX_VALUE_LENGTH = 100;

@@ -23,7 +23,7 @@ const PREFIX_WEIGHT = 0.5;
 /** How rare a word has to be, compared with the rarest one of its query, in order to count. */
 const LEAST_RARITY = 0.02;
 
-/** The most words of a query, and the most words that begin with one of them. */
+/** Maximum number of words of a query, and of words that begin with one of them. */
 const MAX_QUERY_WORDS = 32;
 const MAX_EXPANSIONS = 8;
 
@@ -126,7 +126,7 @@ export class SearchIndex {
     return best;
   }
 
-  /** Has the found documents count less that do more than answering. */
+  /** Lowers the rank of found documents that do more than answer. */
   #favourAnswers(count: number): void {
     for (let i = 0; i < count; i++) {
       const document = this.#found[i] as number;

@@ -12,7 +12,7 @@ import type {
   ToolUse,
 } from "./checked-code.ts";
 
-/** The most problems that are reported. */
+/** Maximum number of problems that are reported. */
 const MAX_PROBLEMS = 10;
 
 const BRANCHES = /\b(?:anyOf|oneOf|if|then|else|not)\b|must NOT be valid/;

@@ -12,7 +12,7 @@ const MAX_VALUES = 2_000;
 /** The longest path to a value whose parts are read: each part has a path of its own, which begins with it. */
 const MAX_PATH_LENGTH = 256;
 
-/** The most uses that are checked; further calls are refused when they are made. */
+/** Maximum number of uses that are checked; further calls are refused when they are made. */
 const MAX_USES = 1_000;
 
 /**

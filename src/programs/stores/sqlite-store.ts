@@ -64,7 +64,7 @@ function* entriesOfTables(database: DatabaseSync): Generator<readonly [key: Key,
   }
 }
 
-/** Returns `undefined` for what was changed, so that it is no program. */
+/** Returns `undefined` for what was changed, so that it is not a program. */
 function headerOf(text: string): ProgramHeader | undefined {
   try {
     const header = JSON.parse(text) as ProgramHeader;

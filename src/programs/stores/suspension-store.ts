@@ -123,7 +123,7 @@ export class SuspensionStoreError extends SandgateError {
   override readonly code = "suspension_store_failed";
 }
 
-/** The most bytes of a template. */
+/** Maximum number of bytes of a template. */
 export const MAX_TEMPLATE_BYTES: number = 256 * 1_024 * 1_024;
 
 const TEXTS = [

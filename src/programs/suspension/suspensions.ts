@@ -24,8 +24,8 @@ import {
 import { SuspensionRefusedError } from "./suspension-error.ts";
 
 /**
- * How long programs are stored after they may no longer wait, in ms: longer than a program can go on then, as its wall time is
- * at most 25 days.
+ * How long programs are stored after they may no longer wait, in ms: longer than a program can continue then,
+ * as its wall time is at most 25 days.
  */
 const KEPT_MS = 30 * 24 * 3_600_000;
 
@@ -175,7 +175,7 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
  * Removes the programs that can never continue, and the templates that no program uses. Programs of other
  * processes stay as long as they can continue.
  *
- * @param isLost Whether no process goes on with a program.
+ * @param isLost Whether no process continues a program.
  * @param now Milliseconds since the epoch.
  */
 async function cleanStore(

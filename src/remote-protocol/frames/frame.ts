@@ -27,7 +27,7 @@ const STREAMED = 1;
 /** The longest trace in a frame: that of its headers as JSON. */
 const MAX_TRACE_BYTES = 2_048;
 
-/** The most bytes that a frame with a call has in addition to the body. */
+/** Maximum number of bytes that a frame with a call has in addition to the body. */
 export const CALL_HEAD_BYTES: number = FIXED_BYTES + MAX_TRACE_BYTES;
 
 /** The first message of an executor on a framed connection. */
@@ -36,7 +36,7 @@ export interface Hello {
   readonly process: string;
   /** The executor's clock, in ms. Deadlines of calls are on this clock. It does not follow the time of day. */
   readonly now: number;
-  /** The most calls that the connection may have at once. */
+  /** Maximum number of calls that the connection may have at once. */
   readonly calls: number;
   /** The largest body of a call, in bytes. */
   readonly bodyBytes: number;

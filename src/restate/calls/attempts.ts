@@ -84,7 +84,7 @@ export class Attempts {
       .map(({ call }) => call);
   }
 
-  /** Cancels the calls of some turns of a session, also those that Restate will retry. */
+  /** Cancels the calls of some turns of a session, including those that Restate will retry. */
   cancel(sessionId: string, turnIds: readonly string[]): void {
     const isOf = ({ call }: Pick<Attempt, "call">): boolean =>
       call.sessionId === sessionId && turnIds.includes(call.turnId);

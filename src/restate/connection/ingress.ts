@@ -97,7 +97,7 @@ export class Ingress {
     return this.#request<Result>(pathOf(call), call);
   }
 
-  /** Has a handler called, and resolves as soon as Restate has stored the call. Throws like {@link call}. */
+  /** Calls a handler, and resolves as soon as Restate has stored the call. Throws like {@link call}. */
   async send(call: IngressCall): Promise<void> {
     await this.#request(`${pathOf(call)}/send`, call);
   }

@@ -25,7 +25,7 @@ const SEALED_KEY = "sealed";
 
 const CALL_PREFIX = "call/";
 
-/** Whether the template is there, so that its bytes need not be read. */
+/** Whether the template exists, so that its bytes need not be read. */
 const KNOWN_KEY = "known";
 
 const BYTES_KEY = "bytes";
@@ -97,7 +97,7 @@ export function programIndexHandlers(sdk: RestateSdk): ObjectHandlers {
       (ctx: ObjectSharedContext): Promise<readonly string[]> => readPrefix<string>(sdk, ctx, TEMPLATE_PREFIX),
     ),
 
-    /** Says that the objects can be called. */
+    /** Confirms that the objects can be called. */
     ping: reader(sdk, async (_: ObjectSharedContext): Promise<void> => {}),
   };
 }
@@ -171,7 +171,7 @@ export function programHandlers(sdk: RestateSdk): ObjectHandlers {
       return true;
     },
 
-    /** Returns `false` if the revision before is not there, or does not wait. */
+    /** Returns `false` if the previous revision does not exist, or does not wait. */
     replace: async (ctx: ObjectContext, { header, sealed }: ProgramText): Promise<boolean> => {
       const known = await ctx.get<ProgramHeader>(HEADER_KEY);
       if (known?.state !== "waiting" || known.revision !== header.revision - 1) return false;

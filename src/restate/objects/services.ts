@@ -68,7 +68,10 @@ export function defineObject(
   return sdk.object({ name, handlers: all, options: { ...OBJECT_OPTIONS, ...options } }) as RestateService;
 }
 
-/** The most open sessions of one principal, on all servers; those without a principal share this number. */
+/**
+ * Maximum number of open sessions of one principal, on all servers; those without a principal share this
+ * number.
+ */
 const MAX_SESSIONS = 1_000;
 const KEY = "sessions";
 
@@ -259,7 +262,7 @@ export function indexHandlers(sdk: RestateSdk): ObjectHandlers {
       (ctx: ObjectSharedContext): Promise<readonly IndexedSession[]> => readPrefix(sdk, ctx, INDEX_PREFIX),
     ),
 
-    /** Says that the objects can be called. */
+    /** Confirms that the objects can be called. */
     ping: reader(sdk, async (_: ObjectSharedContext): Promise<void> => {}),
   };
 }

@@ -31,7 +31,7 @@ export const LOGIN_MS: number = 12 * 3_600_000;
 const ONE_TIME_MS = 10 * 60_000;
 const MAX_ONE_TIME = 100;
 const MAX_LOGINS = 1_000;
-/** The most logins of one credential. A further one ends the oldest of them. */
+/** Maximum number of logins of one credential. A further one ends the oldest of them. */
 const MAX_OWN_LOGINS = 32;
 
 /** A browser that has logged in. */

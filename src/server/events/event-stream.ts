@@ -125,16 +125,16 @@ export function lastEventNumber(header: string | undefined, epoch: string): numb
   return of === epoch ? Number(number) : -1;
 }
 
-/** The most streams of events: fewer than the connections of a server. */
+/** Maximum number of streams of events: fewer than the connections of a server. */
 const MAX_STREAMS = 8_000;
 
-/** The most streams of one client. */
+/** Maximum number of streams of one client. */
 const MAX_OWN_STREAMS = 2_000;
 
 /** The streams that each client can always have, even if `MAX_STREAMS` are open. */
 const MIN_STREAMS = 16;
 
-/** The most bytes of events and responses that clients have not read. */
+/** Maximum number of bytes of events and responses that clients have not read. */
 const MAX_UNREAD_BYTES = 128 * 1_024 * 1_024;
 const MIN_UNREAD_BYTES = 4 * 1_024 * 1_024;
 

@@ -25,7 +25,7 @@ export interface Channel {
 /** For a program, a request and a mail. */
 const TIMEOUT_MS = 5_000;
 const MAIL_TIMEOUT_MS = 30_000;
-/** The most bytes of a response, which nobody reads. */
+/** Maximum number of bytes of a response, which nobody reads. */
 const RESPONSE_BYTES = 65_536;
 /** Where the configuration says that a server is, it may also be in a private network. */
 const ANY_ADDRESS = ["0.0.0.0/0", "::/0"];

@@ -22,10 +22,10 @@ export interface Notification {
   readonly link?: string;
 }
 
-/** The most characters of a summary, and of a name in a text. */
+/** Maximum number of characters of a summary, and of a name in a text. */
 const SUMMARY_CHARS = 200;
 const NAME_CHARS = 100;
-/** The most confirmations that a text has. */
+/** Maximum number of confirmations that a text has. */
 const MAX_LISTED = 10;
 
 /** Returns a line of the arguments of a call, or of a question, without secrets. */

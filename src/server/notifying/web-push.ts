@@ -27,7 +27,7 @@ const SERVICES: readonly string[] = [
   "https://*.notify.windows.com",
 ];
 
-/** The most browsers of an approver. The one that subscribed first makes room. */
+/** Maximum number of browsers of an approver. The one that subscribed first makes room. */
 const MAX_OF_ONE = 10;
 
 /** The browsers in which approvers subscribed on the page of the server. They are in a file that only its owner reads. */
@@ -131,7 +131,7 @@ async function writeDevices(file: string, devices: readonly PushDevice[]): Promi
   }
 }
 
-/** The most bytes that are encrypted for a push service (RFC 8291, section 4). */
+/** Maximum number of bytes that are encrypted for a push service (RFC 8291, section 4). */
 export const MAX_PUSH_BYTES = 3_993;
 const CURVE = "prime256v1";
 const RECORD_BYTES = 4_096;

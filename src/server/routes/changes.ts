@@ -6,7 +6,7 @@ import { ChangeDecision, SESSIONS, type StagedChange } from "../../shapes/sessio
 import { type App, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 
-/** The most characters of differences in a list. Changes beyond it can be read one by one. */
+/** Maximum number of characters of differences in a list. Changes beyond it can be read one by one. */
 const MAX_SHOWN_CHARS = 4_000_000;
 
 /** Lists, accepts and rejects the staged changes of a session. */

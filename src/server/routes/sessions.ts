@@ -26,7 +26,7 @@ import type { SessionService } from "../service.ts";
 /** Lists the open sessions, the latest first. */
 class OpenSessions {
   readonly #sessions: Sessions;
-  /** In the order of opening. A page is found by these numbers also if its sessions were closed meanwhile. */
+  /** In the order of opening. A page is found by these numbers even if its sessions were closed meanwhile. */
   readonly #numbers = new WeakMap<Session, number>();
   #last = 0;
 

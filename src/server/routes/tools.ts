@@ -20,7 +20,7 @@ export function toolRoutes(app: App, { inspected }: SessionService): void {
   });
 }
 
-/** The most characters of the tools of a page, unless one tool alone has more. */
+/** Maximum number of characters of the tools of a page, unless one tool alone has more. */
 const MAX_PAGE_CHARS = 2_000_000;
 const MAX_DESCRIPTION_CHARS = 8_000;
 const MAX_SCHEMA_CHARS = 65_536;
@@ -98,7 +98,7 @@ function sourceOf({ remote, wasm }: Tool<never, never>): string {
   return wasm === undefined ? "config" : "component";
 }
 
-/** The most characters of a difference. */
+/** Maximum number of characters of a difference. */
 const MAX_CHARS = 100_000;
 
 /** Compares the definition of a tool with the approved one. Neither is trusted. */
@@ -116,7 +116,7 @@ function pinOf(
   return { state: "changed", diff: text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text };
 }
 
-/** The most lines of imports, and of exports. */
+/** Maximum number of lines of imports, and of exports. */
 const MAX_LINES = 200;
 const MAX_LINE_CHARS = 500;
 

@@ -10,7 +10,7 @@ import { type App, type Exchange, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 import { formatOf } from "./sessions.ts";
 
-/** The most characters of the results in a response, unless one message alone has more. */
+/** Maximum number of characters of the results in a response, unless one message alone has more. */
 const PAGE_CHARS = 4 * 1_024 * 1_024;
 
 /** Returns the results of turns, and cancels them. */

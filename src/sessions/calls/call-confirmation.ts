@@ -18,7 +18,7 @@ import { requestConfirmation } from "./tool-question.ts";
 /** Stands for what a tool could not say, so that the list does not seem complete. */
 const UNKNOWN = "(the tool could not say what it would change)";
 
-/** The most changes that are shown, and the most characters of each. */
+/** Maximum number of changes that are shown, and of characters of each. */
 const MAX_CHANGES = 100;
 const MAX_CHANGE_LENGTH = 1_000;
 const ONCE: readonly CallChoice[] = Object.freeze(["allow", "deny"]);

@@ -73,7 +73,7 @@ export interface SessionCore {
   readonly place: ApprovalPlace;
 }
 
-/** The most characters of a call's id in a name of it. */
+/** Maximum number of characters of a call's id in a name of it. */
 const MAX_ID = 256;
 
 /** Where the session of an agent comes from: the call of another session that runs the agent. */
@@ -84,7 +84,7 @@ export interface AgentOrigin {
   readonly callId: string;
   /** How many agents are above each other: 1 for one that a session of a person runs. */
   readonly depth: number;
-  /** The most messages with calls that the agent may send. */
+  /** Maximum number of messages with calls that the agent may send. */
   readonly maxMessages: number;
   /** The call of the session of a person, which runs this agent or one above it. */
   readonly root: RootCall;

@@ -10,16 +10,17 @@ interface Waiting {
 }
 
 /**
- * The slots in which the calls of one session run: so many at a time, and so many of one tool. A call that finds no
- * slot waits; those that wait get slots in the order in which they came, as far as their tools allow.
+ * The slots in which the calls of one session run: a limited number at a time, in total and of one tool. A
+ * call that finds no slot waits; waiting calls get slots in the order of their arrival, as far as their tools
+ * allow.
  */
 export class Lanes {
   readonly #slots: number;
   readonly #onIdle: () => void;
   #running = 0;
-  /** Of the tools with a limit of their own; `undefined` until one of them runs. */
+  /** The running calls of tools with a limit of their own; `undefined` until one of them runs. */
   #runningByTool: Map<string, number> | undefined;
-  /** In the order in which they came; `undefined` until the first call has to wait. */
+  /** In the order of their arrival; `undefined` until the first call has to wait. */
   #waiting: Set<Waiting> | undefined;
 
   /** @param onIdle Called when the last call that had a slot has released it. Must not throw. */

@@ -49,7 +49,10 @@ const ledger: Sink = {
   deny: (message, { callId }) => message.ledger?.release(callId),
 };
 
-/** Writes the record in the journal's chain, unless another process goes on with the call and records what becomes of it. */
+/**
+ * Writes the record in the journal's chain, unless another process continues the call and records what
+ * becomes of it.
+ */
 const chain: Sink = {
   begin(message, record) {
     const { settings, provenance } = message.session;
@@ -107,7 +110,7 @@ export function eventsOf(message: RecordedMessage): EventStream | undefined {
   return events === undefined || passesAll ? events : new MessageEvents(events, message);
 }
 
-/** Forwards the events of a message's calls, except the end of a call with which another process goes on. */
+/** Forwards the events of a message's calls, except the end of a call that another process continues. */
 class MessageEvents extends EventStream {
   readonly #events: EventStream;
   readonly #message: RecordedMessage;

@@ -24,7 +24,7 @@ import { cancelledExecution } from "./ended-calls.ts";
  * Each store adds a message once, and returns the one that it has. Everything else is here.
  */
 
-/** The most characters of a turn's id in the id of its message, which has at most 128. */
+/** Maximum number of characters of a turn's id in the id of its message, which has at most 128. */
 const MAX_PREFIX = 80;
 
 /** Returns the ids of a message that a client sends: those that it chose, or new ones. */
@@ -297,11 +297,11 @@ interface DurableRunOptions {
 }
 
 /**
- * Has a durable runtime run a message, once.
+ * Runs a message once, in a durable runtime.
  *
  * @returns one result for each call, in order.
- * @throws {MessageConflictError} as a rejection, if the turn has another message with this id, and {@link ForgottenTurnError}
- *   if it was forgotten. Also what the runtime throws.
+ * @throws {MessageConflictError} as a rejection, if the turn has another message with this id, and {@link
+ *   ForgottenTurnError} if it was forgotten. Also what the runtime throws.
  */
 export async function runDurably(
   runtime: DurableRuntime,

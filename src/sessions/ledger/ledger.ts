@@ -31,7 +31,10 @@ export interface StoredEntry extends Entry {
   isKept: boolean;
 }
 
-/** The most queries whose results a ledger caches. A policy has far fewer; a query that was dropped is counted anew. */
+/**
+ * Maximum number of queries whose results a ledger caches. A policy has far fewer; a query that was dropped
+ * is counted anew.
+ */
 const MAX_QUERIES = 1_000;
 
 /**

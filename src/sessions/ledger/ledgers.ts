@@ -10,7 +10,7 @@ const SHARE = 10;
 
 /** Options of {@link Ledgers}. */
 export interface LedgersOptions {
-  /** The most entries of a ledger. All ledgers have ten times as many at most. */
+  /** Maximum number of entries of a ledger. All ledgers have ten times as many at most. */
   readonly maxEntries: number;
   readonly clock: SteadyClock;
   /** Stores calls beyond the end of this process. Default: they are not stored. */

@@ -21,7 +21,7 @@ export interface LedgerPlace {
 
 const UNKNOWN: LedgerTally = Object.freeze({ count: 0, sum: 0n, isComplete: false });
 
-/** With the effect `none`, these mean that the call never ran. */
+/** Errors that, together with the effect `none`, mean that the call never ran. */
 const NEVER_RAN: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
   "cancelled",
   "limit_unenforceable",
@@ -32,9 +32,9 @@ const NEVER_RAN: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
 export class MessageLedger {
   readonly #place: LedgerPlace;
   readonly #ledgers: Ledgers;
-  /** Those that are under way, by their ids, which differ: see `messageCalls`. */
+  /** The calls in progress, by their ids, which are unique: see `messageCalls`. */
   readonly #calls = new Map<string, LedgerEntry>();
-  /** Those of them that run and whose tools change nothing. */
+  /** The ids of running calls whose tools change nothing. */
   readonly #reading = new Set<string>();
 
   constructor(place: LedgerPlace) {
@@ -43,9 +43,9 @@ export class MessageLedger {
   }
 
   /**
-   * Enters a call before the policy decides on it: of several calls that are decided on at once, each one counts for all
-   * of them. If the policy is consulted once more, because a person confirmed the call or its tool changed, the call is
-   * entered already.
+   * Enters a call before the policy decides on it, so that calls that are decided on at once count for each
+   * other. If the policy is consulted again, because a person confirmed the call or its tool changed, the
+   * call has already been entered.
    *
    * @returns the ledger for the decision.
    */
@@ -75,7 +75,7 @@ export class MessageLedger {
 
   /** Enters the outcome of a call that began. */
   recordEnd({ callId, code, success, effect }: EndedRecord): void {
-    // Of a call that only reads, the effect says nothing: it may have read before it failed.
+    // The effect of a call that only reads says nothing: it may have read something before it failed.
     const isReading = this.#reading.delete(callId);
     if (effect === "none" && (!isReading || NEVER_RAN.has(code))) this.release(callId);
     else this.end(callId, success);
@@ -117,7 +117,7 @@ export class MessageLedger {
     };
   }
 
-  /** Whether other processes can have made calls that count. */
+  /** Whether other processes may have made calls that count. */
   #hasUnknown({ scope }: LedgerQuery): boolean {
     return scope === "principal" ? this.#ledgers.isShared : this.#place.isShared;
   }

@@ -54,7 +54,7 @@ export class CurrentMode {
   /**
    * Reads the mode again, since the modes of the configuration were replaced. `manual` takes the place of one that is gone.
    *
-   * @returns whether the session decides in another way now.
+   * @returns whether the session now decides differently.
    */
   readAgain(): boolean {
     const before = this.#state;
@@ -65,7 +65,7 @@ export class CurrentMode {
   /**
    * Takes over the mode as the store has it, which another process may have changed.
    *
-   * @returns whether the session decides in another way now.
+   * @returns whether the session now decides differently.
    */
   takeOver(text: string): boolean {
     if (text === this.#text || this.#changing !== undefined) return false;
@@ -73,7 +73,7 @@ export class CurrentMode {
     return this.readAgain();
   }
 
-  /** Resolves to whether the mode is another one then. */
+  /** Resolves to whether the mode has changed. */
   async #change(next: (current: ModeState) => ModeState, planConfirmation?: string): Promise<boolean> {
     const before = this.#changing;
     const changing = (async () => {

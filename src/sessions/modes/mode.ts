@@ -61,7 +61,7 @@ export function writeStoredMode(
   return JSON.stringify(stored);
 }
 
-/** @throws {SyntaxError} if a text that looks like JSON is none. */
+/** @throws {SyntaxError} if a text that looks like JSON is not valid JSON. */
 export function readStoredMode(text: string): StoredMode {
   if (!text.startsWith("{")) return { mode: text, isPlanApproved: false, planConfirmation: undefined };
   const stored = JSON.parse(text) as Readonly<Record<string, unknown>>;

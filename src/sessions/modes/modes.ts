@@ -1,7 +1,7 @@
 import { BASE_MODES, type BaseMode, type Level } from "../levels.ts";
 import { type CustomMode, type ModeState, readStoredMode, type SessionMode } from "./mode.ts";
 
-/** The most tools that a mode names, and the most modes. */
+/** Maximum number of tools that a mode names, and of modes. */
 const MAX_TOOLS = 1_000;
 const MAX_MODES = 100;
 const MAX_TOOL_NAME = 128;

@@ -36,7 +36,7 @@ import type {
 
 const NO_LIMITS = { calls: Number.POSITIVE_INFINITY, callsOfTool: Number.POSITIVE_INFINITY };
 
-/** The most open sessions of one principal, of all processes. */
+/** Maximum number of open sessions of one principal, of all processes. */
 const MAX_SESSIONS = 1_000;
 
 /** A session store over a backend, which several processes can share. */

@@ -20,7 +20,7 @@ export interface AllowedPath {
   readonly isWritten: boolean;
 }
 
-/** The most paths and URLs of a call: each path takes a few system calls. */
+/** Maximum number of paths and URLs of a call: each path takes a few system calls. */
 const MAX_VALUES = 1_000;
 
 /**

@@ -10,13 +10,13 @@ import type { Client } from "../../access/client.ts";
 import type { CallSuggestions } from "./call-suggestion.ts";
 import type { ConsoleCall } from "./console-call.ts";
 
-/** The most characters of the name of a session. */
+/** Maximum number of characters of the name of a session. */
 const NAME_CHARS = 128;
 
-/** The most characters of the arguments that are listed. */
+/** Maximum number of characters of the arguments that are listed. */
 const SUMMARY_CHARS = 200;
 
-/** The most characters of a text of a whole call. */
+/** Maximum number of characters of a text of a whole call. */
 const DETAIL_CHARS = 20_000;
 
 /** The condition that a call missed: the key of `when`, and whether that is unclear. */
@@ -24,7 +24,7 @@ const MISSED = /^(\/.*) \((\w+)\)(, unclear)?$/;
 
 const POINTER = new RegExp(POINTER_PATTERN);
 
-/** The most characters of a value, and the most values of a list. */
+/** Maximum number of characters of a value, and of values of a list. */
 const MAX_VALUE_CHARS = 200;
 
 const MAX_VALUES = 10;

@@ -16,7 +16,7 @@ export type CallStatus = "running" | "waiting" | "completed" | "failed" | "abort
 /** Where a call came from: sessions have ids that the server made, and clients of the executor name theirs as they like. */
 export type CallOrigin = "session" | "executor";
 
-/** The most characters of a name, and of the arguments, the output and the log of a call. */
+/** Maximum number of characters of a name, and of the arguments, the output and the log of a call. */
 const NAME_CHARS = 256;
 const DETAIL_CHARS = 16_384;
 const MAX_LOG_LINES = 100;
@@ -233,7 +233,7 @@ interface Phase {
   readonly ms?: number;
 }
 
-/** The most phases of one call: a tool can ask many questions. */
+/** Maximum number of phases of one call: a tool can ask many questions. */
 const MAX_PHASES = 50;
 
 /** The phases that have no events. */
