@@ -13,9 +13,10 @@ export const SHADOWS = "shadows";
 export const OWN_FOLDER: string = OWN_PREFIX;
 
 /**
- * Returns the path of a folder in Sandgate's own folder of a workspace, and creates it. No link leads to it. Git ignores it.
+ * Creates a folder in Sandgate's own folder of a workspace if it does not exist, and returns its path, which
+ * contains no links. Git ignores it.
  *
- * @param names Names of folders, one in the other.
+ * @param names The names of nested folders.
  * @throws {DirectoryGrantError} if the workspace does not exist, or is reached through a link.
  * @throws {WorkspaceError} if there is something else in the folder's place.
  */
@@ -46,13 +47,13 @@ export function removeOwnFolder(folder: string): void {
 
 const SAFE_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Returns a name of a folder for an id, which is the id itself unless it could mean something else as a name. */
+/** Returns a folder name for an id: the id itself if that is safe, or else a digest of it. */
 export function folderName(id: string): string {
   if (SAFE_NAME.test(id)) return id;
   return `~${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }
 
-/** Returns the names of the folders in one of Sandgate's own folders, but for one of them. */
+/** Returns the names of the folders in one of Sandgate's own folders, except for `own`. */
 export function otherFolders(workspace: string, folder: string, own: string): readonly string[] {
   const entries = syscall(() => readdirSync(join(workspace, OWN_FOLDER, folder), { withFileTypes: true }));
   return entries.flatMap((entry) => (entry.isDirectory() && entry.name !== own ? [entry.name] : []));

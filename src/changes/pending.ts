@@ -55,10 +55,10 @@ export interface ChangeConflict {
   /** Relative to the workspace. */
   readonly path: string;
   /**
-   * `changed`, `deleted`, `replaced` (by something that is no file, or another link), `created` (where nothing was) or
-   * `not-empty`: the disk is not what the session saw. `unreachable`: a directory on the way is no longer one. `protected`:
-   * no tool may change it. `not-shown`: the change is not the one that was shown.
-   * `unsupported`: a link or a device of a shadow, which is not merged.
+   * `changed`, `deleted`, `replaced` (by something that is not a file, or another link), `created` (where
+   * nothing was) or `not-empty`: the disk is not what the session saw. `unreachable`: a directory on the way
+   * is no longer one. `protected`: no tool may change it. `not-shown`: the change is not the one that was
+   * shown. `unsupported`: a link or a device of a shadow, which is not merged.
    */
   readonly reason: ConflictReason;
 }
@@ -238,7 +238,7 @@ function directoriesAbove(path: string): readonly string[] {
   return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
-/** Returns a change with those that cannot stay without it: what is in it, and the removal of directories above it. */
+/** Returns a change with those that depend on it: what is in it, and the removal of directories above it. */
 export function rejectedWith(
   records: readonly StagedRecord[],
   record: StagedRecord,

@@ -54,9 +54,9 @@ export class WorkspacePlaces implements Disposable {
   }
 
   /**
-   * Returns the nearest directory above a path that exists: empty for the workspace itself.
+   * Returns the nearest existing directory above a path; an empty text is the workspace itself.
    *
-   * @param except Directories that are passed over.
+   * @param except Directories to skip.
    */
   existingAbove(path: string, except: ReadonlySet<string>): string {
     const names = namesIn(path).slice(0, -1);
@@ -68,7 +68,10 @@ export class WorkspacePlaces implements Disposable {
     return "";
   }
 
-  /** Whether a change there would have to be named by a grant. What a person can be asked about, the approver has seen. */
+  /**
+   * Whether only a grant that names the path allows a change there. Places that need a confirmation do not
+   * count, since the approver has seen them.
+   */
   isProtected(path: string): boolean {
     const guard = Guard.current();
     const whole = posix.join(this.workspace, path);
@@ -77,14 +80,14 @@ export class WorkspacePlaces implements Disposable {
     return protectedPlace([...own, ...namesIn(path)], own.length, true)?.list === "denied";
   }
 
-  /** Returns what is in a directory: empty for the workspace itself. */
+  /** Lists a directory; an empty text is the workspace itself. */
   list(directory: string): readonly Dirent[] {
     using walk = new PathWalk(this.#fd, `${directory || "."}/.`, "refused");
     walk.toLastName();
     return syscall(() => readdirSync(entryPath(walk.directory, "."), { withFileTypes: true }));
   }
 
-  /** Has the names in directories survive a power failure. */
+  /** Flushes directories, so that the names in them survive a power failure. */
   sync(directories: Iterable<string>): void {
     for (const directory of new Set(directories)) {
       using walk = new PathWalk(this.#fd, directory || ".", "refused");
@@ -103,7 +106,7 @@ export class WorkspacePlaces implements Disposable {
   }
 }
 
-/** Has the names in a directory survive a power failure. */
+/** Flushes a directory, so that the names in it survive a power failure. */
 export function syncDirectory(path: string): void {
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {

@@ -15,7 +15,7 @@ const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
 const INFLATE: Decode = promisify(inflate);
 const INFLATE_RAW: Decode = promisify(inflateRaw);
 
-/** The most codings of one body. Each could multiply its size, and ordinary servers use one. */
+/** Maximum number of codings of one body. Each could multiply its size, and ordinary servers use one. */
 const MAX_CODINGS = 2;
 
 /** A body does not match its `content-encoding` header, or its coding is unsupported. */

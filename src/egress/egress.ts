@@ -191,7 +191,7 @@ export interface EgressOptions {
   readonly resolve?: ResolveHost;
   /** Milliseconds that opening a connection may take. Default: 10,000. */
   readonly connectTimeoutMs?: number;
-  /** The most bytes of a response's headers. Default: 32 KiB. */
+  /** Maximum number of bytes of a response's headers. Default: 32 KiB. */
   readonly headerBytes?: number;
   /** Certificate authorities to trust in place of the default ones, in PEM. */
   readonly ca?: string;

@@ -38,7 +38,7 @@ const CODING_OVERHEAD = 1_024;
  */
 const COUNT_INTERVAL_MS = 20;
 
-/** The most characters of a reason phrase. */
+/** Maximum number of characters of a reason phrase. */
 const MAX_STATUS_TEXT = 256;
 
 /** How many informational responses may come before the final one. */

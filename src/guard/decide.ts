@@ -24,13 +24,13 @@ const DECISION_MS = 6_000;
 /** How long an answer that an agent did not fetch is remembered, in ms. */
 const REMEMBERED_MS = 10 * 60_000;
 
-/** The most calls that are remembered. */
+/** Maximum number of calls that are remembered. */
 const MAX_REMEMBERED = 1_000;
 
 /** A file that is written stands in it as a whole. */
 const INPUT_BOUNDS = { ...ARGUMENT_BOUNDS, length: 16 * 1_024 * 1_024 };
 
-/** The most open conversations of an agent. */
+/** Maximum number of open conversations of an agent. */
 const MAX_SESSIONS = 200;
 
 /** The parts of a server with which calls of agents are decided on. */

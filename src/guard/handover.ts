@@ -31,7 +31,7 @@ export interface ConfinedCommand {
 /** How long an allowed command waits to be started, in ms. */
 const TICKET_MS = 10 * 60_000;
 
-/** The most commands that wait to be started. The oldest are forgotten. */
+/** Maximum number of commands that wait to be started. The oldest are forgotten. */
 const MAX_TICKETS = 1_000;
 
 interface Ticket {

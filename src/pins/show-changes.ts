@@ -26,9 +26,9 @@ interface DefinitionChange {
 
 /** The characters around a change in a long text that are shown. */
 const CONTEXT = 40;
-/** The most characters of a value that are shown. */
+/** Maximum number of characters of a value that are shown. */
 const MAX_CHARS = 2_000;
-/** The most values of one definition that are shown. */
+/** Maximum number of values of one definition that are shown. */
 const MAX_VALUES = 100;
 
 /** Names what is pinned: a tool, or what a server says and has besides, by the end of its name. */

@@ -25,7 +25,8 @@ interface LangChainSource {
 
 interface WrapOptions {
   /**
-   * What each tool does at worst, by its name. Default: `destructive`, the strictest class, since neither library says.
+   * The class of each tool's worst effect, by the name of the tool. Default: `destructive`, the strictest
+   * class, since neither library declares it.
    */
   readonly sideEffects?: Readonly<Record<string, SideEffects>>;
 }
@@ -33,11 +34,12 @@ interface WrapOptions {
 const NAMES: OptionNames<WrapOptions> = { sideEffects: true };
 
 /**
- * Makes host tools of those that were written for AI SDK 7, by their names, or for LangChain, as a list. Their functions run in
- * this process, and get the call's `signal` as the libraries pass theirs. A tool of the AI SDK with `needsApproval` has a
- * person asked before every call of a session.
+ * Makes host tools of those that were written for AI SDK 7, by their names, or for LangChain, as a list.
+ * Their functions run in this process, and get the call's `signal` as the libraries pass theirs. For a tool
+ * of the AI SDK with `needsApproval`, a person is asked before every call of a session.
  *
- * @throws {TypeError} if something is no tool, has no function, or `sideEffects` names another tool or an unknown class.
+ * @throws {TypeError} if something is not a tool, has no function, or `sideEffects` names another tool or an
+ *   unknown class.
  * @throws {SchemaError} if a schema has no JSON Schema, or JSON Schema cannot express it.
  */
 export function wrapTools(
@@ -112,7 +114,7 @@ function schemaOf(name: string, given: unknown): JsonObject {
   throw new TypeError(`the tool '${name}' has no schema that can be used: give one of zod, or a JSON Schema`);
 }
 
-/** The output of a tool: of one that yields several, the last one. What is no JSON fails the call. */
+/** The output of a tool: if it yields several, the last one. A value that is not JSON fails the call. */
 async function output(result: unknown): Promise<JsonValue> {
   let last = result;
   if (typeof result === "object" && result !== null && Symbol.asyncIterator in result)

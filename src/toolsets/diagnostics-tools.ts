@@ -35,7 +35,7 @@ const PYTHON_PLACE = /^(?:\*\*\*)?\s*File "(?<path>[^"\n]+)", line (?<line>\d{1,
 
 const PYTHON_MESSAGE = /^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Warning)(?:: .*)?$/;
 
-/** The most lines between a place and its message. */
+/** Maximum number of lines between a place and its message. */
 const MAX_SOURCE_LINES = 8;
 
 const SEVERITY = /^(?<severity>error|warning|info|note|hint)\b:?\s*/i;
@@ -57,11 +57,11 @@ export interface DiagnosticsOptions extends ToolsetNaming {
   readonly find?: (paths: readonly string[], context: HostContext) => MaybePromise<readonly Diagnostic[]>;
 }
 
-/** The most diagnostics in an answer, and the most other lines. */
+/** Maximum number of diagnostics in an answer, and of other lines. */
 const MAX_DIAGNOSTICS = 500;
 const MAX_OTHERS = 50;
 
-/** The most lines of a command that could not be run. */
+/** Maximum number of lines of a command that could not be run. */
 const MAX_REASON_LINES = 5;
 
 const INPUT = inputSchema(

@@ -86,7 +86,7 @@ export class ProtectedPlaceError extends WorkspaceError {
   }
 }
 
-/** A file of Sandgate itself: see `guardFiles`. */
+/** One of Sandgate's own files: see `guardFiles`. */
 export class GuardedFileError extends WorkspaceError {
   constructor(access: GuardedAccess) {
     super(

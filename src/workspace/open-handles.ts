@@ -52,7 +52,7 @@ export class SharedFd {
   }
 }
 
-/** How long a directory stays open after its last use, and how many directories stay open. */
+/** How long a directory stays open after its last use, and maximum number of open directories. */
 const IDLE_MS = 2_000;
 
 const MAX_CACHED = 16;
@@ -95,8 +95,9 @@ interface Entry {
 }
 
 /**
- * Keeps directories open for later calls, up to four seconds. The calls of an agent have the same workspace, and to check
- * that an open directory is still the one at its path takes less than to open and check it.
+ * Keeps directories open for later calls, up to four seconds. The calls of an agent have the same workspace,
+ * and checking that an open directory is still the one at its path takes less time than opening and checking
+ * it.
  */
 export class DirectoryCache implements DirectorySource, Disposable {
   /** By their paths. */

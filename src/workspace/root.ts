@@ -37,7 +37,7 @@ export class WorkspaceRoot {
   readonly fd: SharedFd;
   readonly handles: OpenHandles;
   readonly budget: ChangeBudget;
-  /** The device of the directory, which is no file system of the kernel. */
+  /** The device of the directory, which is not a file system of the kernel. */
   readonly device: number;
   readonly #directory: string;
   readonly #index: number;

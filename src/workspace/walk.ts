@@ -171,7 +171,7 @@ export class PathWalk implements Disposable {
     } else if (!this.#follow(name)) throw new WorkspaceError("not-directory");
   }
 
-  /** Replaces a link by the segments of its target. Returns `false` if it is not a link, or no longer. */
+  /** Replaces a link by the segments of its target. Returns `false` if it is not a link, or no longer one. */
   #follow(name: string): boolean {
     const target = readLink(this.directory, name);
     if (target === undefined) return false;

@@ -71,7 +71,7 @@ export interface AcceptingRecord {
 
 const STATES: readonly unknown[] = ["preparing", "applying", "undoing", "done"];
 
-/** The size of the longest record: of 100,000 changes of a shadow, with their steps. */
+/** Maximum size of a record, with 100,000 changes of a shadow and their steps. */
 const MAX_BYTES: number = 256 * 1_024 * 1_024;
 
 /** The file in a session's folder in which accepting changes is recorded, before each state begins. */
@@ -151,7 +151,7 @@ function stateText(state: AcceptingRecord["state"]): string {
 /**
  * Reads the record of changes that were being accepted, which other programs can have written.
  *
- * @returns `undefined` if it is not one that Sandgate writes.
+ * @returns `undefined` if Sandgate has not written it.
  */
 function parseAccepting(value: unknown): AcceptingRecord | undefined {
   if (!isObject(value)) return undefined;

@@ -15,7 +15,7 @@ import { findEntry } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 import type { PlaceStep, RemoveStep, Step } from "./accepting-journal.ts";
 
-/** A step cannot be done, since somebody else has changed the entry. */
+/** A step is impossible, since another process has changed the entry. */
 export class StepConflict extends Error {
   override readonly name = "StepConflict";
   readonly path: string;
@@ -27,7 +27,7 @@ export class StepConflict extends Error {
 }
 
 /**
- * Does a step, unless it is done.
+ * Carries out a step, unless it was carried out before.
  *
  * @throws {StepConflict} if the entry is no longer the one that the step was planned for.
  */
@@ -102,7 +102,7 @@ export function undoStep(places: WorkspacePlaces, step: Step): void {
   }
 }
 
-/** The mask of this process does not apply to a directory that was there before. */
+/** Restores a directory with its former mode, regardless of the process's umask. */
 function makeDirectory(entry: string, mode: number): void {
   mkdirSync(entry, mode);
   const fd = openSync(entry, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
@@ -119,12 +119,12 @@ function unplace(places: WorkspacePlaces, { path, identity, backup }: PlaceStep)
   else if (places.exists(backup)) move(places, backup, path);
 }
 
-/** Removes a file of Sandgate's own, if it is there. */
+/** Removes one of Sandgate's own files, if it exists. */
 export function removeOwn(places: WorkspacePlaces, path: string): void {
   syscallUnless(["no-entry", "not-directory"], () => places.at(path, (entry) => unlinkSync(entry)));
 }
 
-/** The directories in which steps change names. */
+/** The directories whose entries the steps change. */
 export function changedDirectories(steps: readonly Step[]): readonly string[] {
   return steps.flatMap((step) => {
     const paths = "backup" in step && step.backup !== null ? [step.path, step.backup] : [step.path];

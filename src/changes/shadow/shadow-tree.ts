@@ -19,7 +19,7 @@ import { isDiskEntry, isObject, isPath } from "../../workspace/staged/staged-rec
 import { openFile, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 
-/** The most entries and bytes of a workspace that is copied. */
+/** Maximum number of entries and bytes of a workspace that is copied. */
 const MAX_ENTRIES = 100_000;
 export const MAX_BYTES: number = 4 * 1_024 * 1_024 * 1_024;
 
@@ -36,7 +36,7 @@ export type TreeEntry =
 /** The entries of a tree by their paths. */
 export type Tree = ReadonlyMap<string, TreeEntry>;
 
-/** A workspace cannot be copied. */
+/** A workspace or its repository is too large to be copied. */
 export class TooLargeError extends RangeError {
   override readonly name = "TooLargeError";
 }
@@ -98,9 +98,9 @@ async function readEntry(root: WorkspacePlaces, path: string, entry: Dirent): Pr
 }
 
 /**
- * Lists a tree, each directory before what is in it.
+ * Lists a tree, each directory before its contents.
  *
- * @param start The directory in it that is listed. Default: all.
+ * @param start The directory to list. Default: the whole tree.
  * @throws {TooLargeError} as a rejection, if there are more than 100,000 entries.
  */
 export async function* entriesOf(
@@ -135,11 +135,11 @@ export function treeText(tree: Tree): string {
 /**
  * Reads a tree that was stored in the workspace, where other programs can have written it.
  *
- * @returns `undefined` if it is not one that Sandgate writes.
+ * @returns `undefined` if Sandgate has not written it.
  * @throws {WorkspaceError} if it has a newer format.
  */
 export function parseTree(value: unknown): Tree | undefined {
-  // Before there was a number, the file had the entries alone.
+  // Files without a format number contain the entries alone.
   const stored = isObject(value) ? value["entries"] : value;
   if (isObject(value) && isNewerFormat(value["format"], FORMAT))
     throw new WorkspaceError(

@@ -57,7 +57,7 @@ export class ShadowTree {
   static async open(workspace: string, taskId: string): Promise<ShadowTree> {
     const name = folderName(taskId);
     const shadow = new ShadowTree(workspace, name);
-    // No link leads out on the way to what is removed or opened here.
+    // Ensures that no link leads out of the workspace, before anything is removed or opened.
     ownFolder(workspace, SHADOWS, name);
     if (shadow.#readBase() !== undefined) return shadow;
     // A copy without its base is incomplete.
@@ -87,9 +87,9 @@ export class ShadowTree {
   }
 
   /**
-   * Makes all changes of the copy in the workspace, or none, even after a failure or a crash.
+   * Applies all changes of the copy to the workspace, or none of them, even after a failure or a crash.
    *
-   * @param staged Where to stage them. Default: they are made on the disk.
+   * @param staged Where to stage them. Default: they are applied to the disk.
    */
   async merge(staged?: StagedChanges): Promise<AcceptedChanges> {
     return this.#withRecords(async (places, store, records, unsupported, after) => {
@@ -135,8 +135,8 @@ export class ShadowTree {
   }
 
   /**
-   * Copies what has changed, so that what is merged does not change meanwhile. Waits for earlier operations
-   * of other callers on the same copy.
+   * Copies the changed files first, so that they cannot change while they are merged. Waits for earlier
+   * operations of other callers on the same copy.
    */
   #withRecords<Result>(act: Act<Result>): Promise<Result> {
     const result = (RUNNING.get(this.directory) ?? Promise.resolve()).then(() => this.#copyRecords(act));
@@ -205,15 +205,15 @@ type Act<Result> = (
   after: Tree,
 ) => Promise<Result>;
 
-/** The size of the longest base: of 100,000 entries. */
+/** Maximum size of a base, which has up to 100,000 entries. */
 const MAX_BASE_BYTES: number = 256 * 1_024 * 1_024;
 
 /** The pending operation of each copy. */
 const RUNNING = new Map<string, Promise<void>>();
 
 /**
- * Whether a file of a copy is in the workspace, too: a merge was completed after a crash, or another process
- * has made the same change.
+ * Whether the workspace already has an entry of the copy: a merge was completed after a crash, or another
+ * process has made the same change.
  */
 async function isThere(places: WorkspacePlaces, path: string, now: TreeEntry | undefined): Promise<boolean> {
   try {
@@ -256,7 +256,7 @@ const OBJECTS = /^objects\/.+/;
 /** Files that refer to objects of other repositories. */
 const ALTERNATES: readonly string[] = ["objects/info/alternates", "objects/info/http-alternates"];
 
-/** The longest configuration that is read. */
+/** Maximum size of a configuration that is read. */
 const MAX_CONFIG_BYTES = 65_536;
 
 /**
@@ -269,7 +269,7 @@ const MAX_CONFIG_BYTES = 65_536;
  * 100,000 files or 4 GiB.
  *
  * @param to The copy.
- * @returns whether the copy has one.
+ * @returns whether the copy has a repository.
  */
 export async function copyRepository(from: WorkspacePlaces, to: string): Promise<boolean> {
   const target = join(to, ".git");

@@ -46,13 +46,13 @@ interface Refusal {
   readonly denied?: string;
 }
 
-/** The most connections of clients at once. */
+/** Maximum number of connections of clients at once. */
 const MAX_CONNECTIONS = 128;
 
-/** The most requests of a connection that are answered or wait for it: pipelining is rare. */
+/** Maximum number of requests of a connection that are answered or wait for it: pipelining is rare. */
 const MAX_PIPELINED = 16;
 
-/** The most bytes of a request's headers. */
+/** Maximum number of bytes of a request's headers. */
 const HEADER_BYTES = 32_768;
 
 /** How many different refusals are reported. */
@@ -284,7 +284,7 @@ function checkHost({ rawHeaders }: IncomingMessage, url: URL): void {
     throw new EgressError("request_invalid", "the 'host' header must name the host of the request's URL");
 }
 
-/** The most bytes of a response's headers. */
+/** Maximum number of bytes of a response's headers. */
 const RESPONSE_HEADER_BYTES = 32_768;
 
 /** @throws {EgressError} if a request cannot be passed on. */

@@ -84,7 +84,7 @@ function nameOf(host: string): string {
 /** What the first bytes of a connection are. `serverNames` are the host names in a complete ClientHello. */
 export type FirstBytes = "not TLS" | "incomplete" | { readonly serverNames: readonly string[] };
 
-/** The most bytes of a ClientHello. */
+/** Maximum number of bytes of a ClientHello. */
 const MAX_BYTES = 65_536;
 
 const HANDSHAKE_RECORD = 22;

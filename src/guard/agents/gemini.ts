@@ -76,7 +76,7 @@ export const gemini: GuardedAgent = {
   },
 };
 
-/** The addresses stand in a text for the model. Without any that can be read, it is not known what is fetched. */
+/** The URLs are part of a text for the model. If none is found, it is unknown what would be fetched. */
 function urlsIn(prompt: string): readonly Action[] {
   const urls = prompt.match(/https?:\/\/[^\s"'<>`]+/giu) ?? [];
   return urls.map((url) => ({

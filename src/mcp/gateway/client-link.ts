@@ -37,7 +37,7 @@ export interface ClientLinkOptions {
   readonly server: string;
   readonly asks: ReadonlySet<McpAsk>;
   readonly client: CallingClient;
-  /** Stops the wall time of the call. Default: it goes on. */
+  /** Stops the wall time of the call. Default: it continues. */
   readonly pause?: PauseWallTime | undefined;
 }
 

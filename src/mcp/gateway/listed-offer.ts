@@ -8,7 +8,7 @@ const MAX_ID = 8_192;
 /** The longest definition as JSON text, in characters. */
 const MAX_DEFINITION = 65_536;
 
-/** The most arguments of a prompt. */
+/** Maximum number of arguments of a prompt. */
 const MAX_ARGUMENTS = 64;
 
 /** A resource, a resource template or a prompt of a server, as it was listed. */

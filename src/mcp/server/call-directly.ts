@@ -35,7 +35,7 @@ export interface PostedMessage {
 /** What {@link callDirectly} needs in addition to the parts of a server. */
 interface DirectCallServices {
   readonly session: () => Promise<Session>;
-  /** Has the SDK respond to a call that has ended. */
+  /** Lets the SDK respond to a call that has ended. */
   readonly write: (request: Request, message: JsonObject, ended: EndOfCall) => Promise<Response>;
 }
 

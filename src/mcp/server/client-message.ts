@@ -8,7 +8,7 @@ import type { Sdk } from "./options.ts";
 export type MessageSdk = Pick<Sdk, "isSpecType" | "specTypeSchemas">;
 type SpecTypeName = keyof Sdk["specTypeSchemas"];
 
-/** The most bytes of a message. */
+/** Maximum number of bytes of a message. */
 export const MAX_MESSAGE_BYTES: number = 4 * 1_024 * 1_024;
 
 /** How large a message may be. */
@@ -19,7 +19,7 @@ export const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
   decimals: "exact",
 });
 
-/** The most characters of a pointer to a member that is wrong, and of its description. */
+/** Maximum number of characters of a pointer to a member that is wrong, and of its description. */
 const MAX_PLACE = 200;
 const MAX_PROBLEM = 400;
 

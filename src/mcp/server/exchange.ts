@@ -13,10 +13,10 @@ import type { ClientCapabilities } from "./runs/input-requests.ts";
 import type { InputResponses, OpenRequest, Run } from "./runs/run.ts";
 import type { PendingRuns, Runs, RunWatch } from "./runs/runs.ts";
 
-/** The most characters of one notification. */
+/** Maximum number of characters of one notification. */
 const MAX_CHARS = 4_000;
 
-/** The most notifications of one request: a client must not be flooded by a tool. */
+/** Maximum number of notifications of one request: a client must not be flooded by a tool. */
 const MAX_NOTIFICATIONS = 10_000;
 
 const LEVELS: Readonly<Record<LogLevel, LoggingLevel>> = {

@@ -62,9 +62,12 @@ export function findPrompt({ prompts = [] }: McpOffers, name: string): McpPrompt
   return found.find(({ server }) => server === undefined) ?? found[0];
 }
 
-/** The most items of a page. Most clients get everything at once, since some ask for the first page only. */
+/**
+ * Maximum number of items of a page. Most clients get everything at once, since some ask for the first page
+ * only.
+ */
 const MAX_ITEMS = 1_000;
-/** The most characters of a page. A single item may have more. */
+/** Maximum number of characters of a page. A single item may have more. */
 const MAX_CHARS = 2 * 1_024 * 1_024;
 
 /** A page of a list, with the cursor of the next one if there is one. */

@@ -12,10 +12,10 @@ import type { Principal } from "../../tool/principal.ts";
 import type { McpServerOptions } from "./options.ts";
 import { peerServer, type ServerParts } from "./peer-server.ts";
 
-/** Milliseconds after which a session that is not used ends. */
+/** Milliseconds after which an unused session ends. */
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
-/** How many sessions one principal has, and all together. */
+/** Maximum number of sessions, per principal and in total. */
 const MAX_OF_PRINCIPAL = 100;
 const MAX_SESSIONS = 1_000;
 
@@ -51,7 +51,6 @@ export class LegacySessions {
     this.#sweep.unref();
   }
 
-  /** The servers of the sessions. */
   servers(): readonly SdkServer[] {
     return Array.from(this.#sessions.values(), ({ server }) => server);
   }
@@ -65,7 +64,7 @@ export class LegacySessions {
     const id = request.headers.get("mcp-session-id");
     if (id === null) return this.#begin(request, principal, body);
     const session = this.#sessions.get(id);
-    // The same for a session of another principal, which must not show that it exists.
+    // The same response for another principal's session, so as not to reveal that it exists.
     if (session === undefined || session.key !== principalKey(principal)) {
       return errorResponse(404, -32_001, "The session does not exist: initialize again");
     }
@@ -150,7 +149,7 @@ export class LegacySessions {
 }
 
 /**
- * A response with an error of JSON-RPC.
+ * A response with a JSON-RPC error.
  *
  * @param id The id of the request. Default: the error belongs to no request.
  */
@@ -158,11 +157,11 @@ export function errorResponse(status: number, code: number, message: string, id:
   return Response.json({ jsonrpc: "2.0", error: { code, message }, id }, { status });
 }
 
-/** The beginning of the ids of sessions of MCP clients. */
+/** The prefix of the ids of MCP clients' sessions. */
 const PREFIX = "mcp-";
-/** How many principals have a session on the wire without sessions. */
+/** Maximum number of principals with a shared session. */
 const MAX_SHARED = 1_000;
-/** How many of these have the same id, but other roles or attributes. */
+/** Maximum number of these with the same id, but different roles or attributes. */
 const MAX_SHARED_OF_ID = 16;
 
 /** Maximum number of characters of a client's name. */
@@ -199,7 +198,7 @@ export class ClientSessions {
     return sessionId.startsWith(PREFIX);
   }
 
-  /** Closes the sessions that an earlier process left: their clients are gone. */
+  /** Closes the sessions of an earlier process, whose clients are gone. */
   async closeLeft(): Promise<void> {
     const left = this.#options.sessions.list().filter(({ id }) => ClientSessions.owns(id));
     await Promise.all(left.map((session) => session.close()));
@@ -239,7 +238,10 @@ export class ClientSessions {
     return session;
   }
 
-  /** Closes the session that was opened first, of the same id if that has too many. Its principal gets another one, with new quotas. */
+  /**
+   * If there are too many sessions of this id or in total, closes the oldest of them. Its principal gets a
+   * new session, with new quotas.
+   */
   #makeRoom(id: string): void {
     const own = [...this.#shared].filter(([, shared]) => shared.id === id);
     const [oldest] = own.length >= MAX_SHARED_OF_ID ? own : this.#shared;

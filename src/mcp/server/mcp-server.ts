@@ -296,7 +296,7 @@ function acceptingBoth(given: Headers): Headers {
   return headers;
 }
 
-/** Has an error that names no request name the one that was sent. */
+/** Adds the id of the request to an error that names none. */
 async function withId(response: Response, id: JsonValue | undefined): Promise<Response> {
   const type = response.headers.get("content-type") ?? "";
   if (response.ok || id === undefined || !type.startsWith("application/json")) return response;

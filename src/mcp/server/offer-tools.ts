@@ -12,7 +12,10 @@ import {
 } from "./find-offer.ts";
 import type { McpComplete, McpOffers } from "./mcp-offers.ts";
 
-/** The server that something is imported from. A client cannot give it: it is found, and the policy can decide on it. */
+/**
+ * The server from which something is imported. Clients cannot set it: it is looked up, so that the policy can
+ * decide on it.
+ */
 const SERVER = { type: "string" } as const;
 
 interface PromptInput {
@@ -76,7 +79,7 @@ export function offerTools(
   ];
 }
 
-/** The most suggestions of a completion (MCP). */
+/** Maximum number of suggestions in a completion (MCP). */
 const MAX_VALUES = 100;
 
 /** What a client wants to complete. */
@@ -111,7 +114,7 @@ export function findCompletion(
   const template = offers.resourceTemplates?.find(({ uriTemplate }) => uriTemplate === ref.id);
   if (template === undefined) return undefined;
   const { complete = {}, server } = template;
-  // The client names the variable: it must not reach what all objects have.
+  // The client chooses the name: it must not reach inherited properties.
   if (argument in Object.prototype && !Object.hasOwn(complete, argument)) return undefined;
   return {
     complete: Object.hasOwn(complete, argument) ? (complete[argument] ?? NO_VALUES) : NO_VALUES,
@@ -119,7 +122,7 @@ export function findCompletion(
   };
 }
 
-/** The tool behind completions: what is typed may go to another server, so that the policy decides on it. */
+/** The tool behind completions: what a user types may go to another server, so the policy decides on it. */
 function completionTool(offers: McpOffers, traits: object): object {
   const text = { type: "string" };
   return {

@@ -41,7 +41,7 @@ class LongLine {
     for (const byte of bytes) this.#take(byte);
   }
 
-  /** The members that were read; `undefined` if the line is no object. */
+  /** The members that were read; `undefined` if the line is not an object. */
   get members(): readonly MessageMember[] | undefined {
     return this.#isObject ? this.#members : undefined;
   }

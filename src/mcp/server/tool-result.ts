@@ -92,7 +92,7 @@ export function passedMeta(meta: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(meta).filter(([name]) => !name.startsWith(RESERVED)));
 }
 
-/** The member in which a value that is no object is wrapped, for clients of 2025-11-25. */
+/** The member in which a value that is not an object is wrapped, for clients of 2025-11-25. */
 const WRAPPED = "value";
 /** Where the schema of that member is, for references. */
 const WRAPPED_POINTER = `#/properties/${WRAPPED}`;

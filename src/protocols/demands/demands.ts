@@ -19,7 +19,7 @@ export interface SchemaDemands {
 /** How many images one request may have, and how large ones. */
 export interface ImageLimits {
   readonly count: number;
-  /** The most characters of base64 in all of them. */
+  /** Maximum number of characters of base64 in all of them. */
   readonly characters: number;
   /** If there are more than `count` images, no side may have more than `side` pixels. */
   readonly many?: { readonly count: number; readonly side: number };
@@ -28,13 +28,13 @@ export interface ImageLimits {
 /** What a provider demands of requests. */
 export interface Demands {
   readonly schema: SchemaDemands;
-  /** The most tools of a request. */
+  /** Maximum number of tools of a request. */
   readonly tools: number;
-  /** The most characters of a tool's description. */
+  /** Maximum number of characters of a tool's description. */
   readonly description: number;
   /** Matches the ids of calls that it accepts. */
   readonly ids: RegExp;
-  /** The most characters of an id. With less than 12, `fittingId` has no room for its digest. */
+  /** Maximum number of characters of an id. With less than 12, `fittingId` has no room for its digest. */
   readonly idLength: number;
   /** Default: any number of images. */
   readonly images?: ImageLimits;

@@ -16,7 +16,7 @@ export interface FittedSchema {
   readonly isWrapped: boolean;
 }
 
-/** The most schemas in one that is offered. References are replaced by copies, which multiply. */
+/** Maximum number of schemas in one that is offered. References are replaced by copies, which multiply. */
 const MAX_SCHEMAS = 20_000;
 
 const MAX_RULES = 2_000;

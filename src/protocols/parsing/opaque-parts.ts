@@ -7,7 +7,7 @@ type Part =
   | { readonly opaque: JsonObject };
 
 /**
- * Collects the parts of a message, other than text and calls, that a provider wants back, such as signed
+ * Collects the parts of a message, other than text and calls, that a provider expects back, such as signed
  * reasoning, with their positions.
  */
 export class OpaqueParts {
@@ -45,7 +45,7 @@ export class OpaqueParts {
     this.add(copy);
   }
 
-  /** Forgets the keys of open parts: a new message begins, whose indices start again. */
+  /** Clears the keys of open parts, since the indices of a new message start again. */
   nextMessage(): void {
     this.#open.clear();
   }

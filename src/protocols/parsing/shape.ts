@@ -69,7 +69,7 @@ export function expectAssistantMessage(value: unknown, pointer: string): JsonObj
 /** The prefix of generated ids. */
 const MADE_UP = "sandgate-";
 
-/** Reads the id of a call: `""` if the server omits it. @throws {ProtocolError} if it is no string. */
+/** Reads the id of a call: `""` if the server omits it. @throws {ProtocolError} if it is not a string. */
 export function readId(value: unknown, pointer: string): string {
   return value === undefined || value === null ? "" : expectString(value, pointer);
 }

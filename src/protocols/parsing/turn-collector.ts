@@ -149,7 +149,7 @@ export class TurnCollector {
     return call;
   }
 
-  /** Returns the last call with this key, also after its end. */
+  /** Returns the last call with this key, even after its end. */
   at(key: Key): CallAssembly | undefined {
     return this.#calls.get(key);
   }

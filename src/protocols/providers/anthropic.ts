@@ -58,7 +58,7 @@ export interface AnthropicToolUse {
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** The code of the model that made the call, if code did. */
+  /** The model's code that made the call, if any. */
   readonly caller?: { readonly type: "direct" };
 }
 
@@ -131,8 +131,8 @@ function readBlocks(value: unknown, pointer: string, turn: TurnCollector): void 
 }
 
 /**
- * Returns whether a block is sent back as it is: signed reasoning, and what the provider's own tools did. The provider
- * rejects a message of its own whose reasoning is missing or changed.
+ * Returns whether a block is sent back unchanged: signed reasoning, and blocks of the provider's own tools.
+ * The provider rejects a message of its own whose reasoning is missing or changed.
  */
 function isOpaqueBlock({ type }: JsonObject): boolean {
   return type !== "text" && type !== "tool_use";
@@ -162,7 +162,7 @@ function writePart(part: WrittenPart): AnthropicAssistantMessage["content"] {
   if ("call" in part) return [writeToolUse(part.call)];
   // A block whose input was cut off has it as text.
   if (part.opaque["partial_json"] !== undefined) return [];
-  // Other opaque blocks are of the provider's tools.
+  // Other opaque blocks belong to the provider's tools.
   return [part.opaque as unknown as AnthropicThinking];
 }
 

@@ -17,18 +17,18 @@ export interface ToolSetTurn {
   cancel(): Promise<void>;
 }
 
-/** What the tools of a framework make their calls with. */
+/** Dispatches the calls of a framework's tools. */
 export interface ToolSetCaller {
   readonly registry: ToolRegistry<never>;
   readonly resultBudget: ResultBudget | undefined;
-  /** @param signal The framework's, which cancels the call, or the turn. */
+  /** @param signal The framework's signal, which cancels the call or the turn. */
   dispatch(call: ToolCall, signal?: AbortSignal): Promise<ToolExecution | null>;
 }
 
 /**
  * Returns a caller for a context or a turn.
  *
- * @throws {TypeError} if an engine is given beside a turn, whose session has its own.
+ * @throws {TypeError} if an engine is given along with a turn, whose session has its own.
  */
 export function toolSetCaller<Embedder>(
   of: DispatchContext<Embedder> | ToolSetTurn,

@@ -13,7 +13,7 @@ interface Edit {
   readonly replaceAll?: boolean;
 }
 
-/** The most edits in a call. */
+/** Maximum number of edits in a call. */
 const MAX_EDITS = 100;
 
 /** How far occurrences of a text are counted that is to occur once, and how many an edit replaces at most. */

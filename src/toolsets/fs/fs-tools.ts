@@ -42,7 +42,7 @@ function deleteFile(writing: Writing): Tool {
   });
 }
 
-/** The most entries that a call returns. */
+/** Maximum number of entries that a call returns. */
 const MAX_ENTRIES = 1_000;
 
 /** The tool `list_directory`. */

@@ -23,10 +23,13 @@ interface ReadLines {
   readonly isWhole: boolean;
 }
 
-/** The most lines that a call returns, also by default. */
+/** Maximum number of lines that a call returns, also by default. */
 const MAX_LINES = 2_000;
 
-/** The most characters that a call returns, in UTF-16 code units. The model may read fewer of a result. */
+/**
+ * Maximum number of characters that a call returns, in UTF-16 code units. The model may read fewer of a
+ * result.
+ */
 const MAX_LENGTH = 100_000;
 
 /** The room for the note in what the model reads. */

@@ -166,7 +166,7 @@ type GitArguments<Input> = NonNullable<
   Extract<ProcessImplementation<Input>["args"], (...args: never) => unknown>
 >;
 
-/** The most characters of a failure's text. */
+/** Maximum number of characters of a failure's text. */
 const MAX_FAILURE = 4_000;
 
 /**

@@ -100,7 +100,7 @@ const READERS: ReadonlyMap<string, SymbolReader> = new Map([
 /** The largest file that is read: larger ones are mostly generated. */
 const MAX_FILE_BYTES: number = 512 * 1_024;
 
-/** The most symbols of a workspace. */
+/** Maximum number of symbols of a workspace. */
 const MAX_SYMBOLS = 100_000;
 
 /** The symbols of a file, as it was at a time. */
@@ -167,7 +167,7 @@ async function readFile(
   known: IndexedFile | undefined,
 ): Promise<IndexedFile | undefined> {
   try {
-    // Before it is read: if it changes meanwhile, its time is another one in the next call.
+    // Before it is read: if it changes meanwhile, its time will differ in the next call.
     const { modifiedMs, size } = await files.stat(path);
     if (known !== undefined && known.modifiedMs === modifiedMs && known.size === size) return known;
     if (size > MAX_FILE_BYTES) {

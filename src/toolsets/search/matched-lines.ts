@@ -29,7 +29,7 @@ interface GrepOptions {
   readonly pattern: LinePattern;
   /** How many lines before and after each match are returned. */
   readonly context: number;
-  /** The most matches. */
+  /** Maximum number of matches. */
   readonly limit: number;
   readonly pace: Pace;
 }
@@ -50,7 +50,7 @@ const BEFORE_MATCH = 150;
 /** Says how a line is shown that was cut. */
 export const CUT_LINES: string = `Lines longer than ${MAX_SHOWN} characters are cut, which … shows.`;
 
-/** The most characters of lines in an output, in UTF-16 code units. */
+/** Maximum number of characters of lines in an output, in UTF-16 code units. */
 const MAX_LENGTH = 100_000;
 
 /** What to do about too many matches. */

@@ -1,7 +1,7 @@
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import { Glob, type GlobToken, readGlob } from "../files/glob.ts";
 
-/** The most texts that `{a,b}` in a glob stand for. */
+/** Maximum number of texts that `{a,b}` in a glob stand for. */
 const MAX_ALTERNATIVES = 64;
 
 /** Describes the globs of tools, for models. */

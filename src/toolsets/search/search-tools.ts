@@ -70,7 +70,7 @@ function searchFiles(timeMs: number): Tool {
   });
 }
 
-/** The most lines that are shown before and after a match. */
+/** Maximum number of lines that are shown before and after a match. */
 const MAX_CONTEXT = 10;
 
 /**
@@ -150,7 +150,7 @@ interface Grepping {
   readonly pattern: LinePattern;
   readonly start: string;
   readonly filter: PathFilter | undefined;
-  /** The most matches, or paths. */
+  /** Maximum number of matches, or paths. */
   readonly limit: number;
   /** How many of them are skipped. */
   readonly offset: number;

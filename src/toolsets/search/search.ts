@@ -13,7 +13,7 @@ export interface SearchTime {
   readonly timeMs?: number;
 }
 
-/** The most files that a search looks at. */
+/** Maximum number of files that a search looks at. */
 const MAX_FILES = 100_000;
 
 /** How many paths a note names. */

@@ -39,7 +39,7 @@ export function versionOf({ identity, size, modifiedAt }: EntryStat): string {
   return `${identity}:${size}:${modifiedAt}`;
 }
 
-/** The most files of which a session remembers which version it has read. */
+/** Maximum number of files of which a session remembers which version it has read. */
 const MAX_SEEN = 10_000;
 
 /**

@@ -21,7 +21,7 @@ import { HELD_NAME, parseRecord, readOwnFile, type StagedRecord } from "./staged
 const FORMAT = 1;
 const MAX_FORMAT_BYTES = 100;
 
-/** The size of the longest record: the paths in it are escaped. */
+/** Maximum size of a record, whose paths are escaped. */
 const MAX_RECORD_BYTES = 65_536;
 
 /**
@@ -70,7 +70,7 @@ export class StagedStore {
     return records.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** Keeps a change, in place of one of the same path. */
+  /** Stores a change, replacing one of the same path. */
   put(record: StagedRecord): void {
     const file = this.#fileOf(record.path);
     const temporary = join(this.#records, `.${this.newContent()}`);

@@ -97,14 +97,14 @@ function statIn(directory: StagedDirectory, path: string): ReturnType<StagedDire
   }
 }
 
-/** Takes the right to change anything outside of the workspace out of a grant. */
+/** Removes the permission to change anything outside of the workspace from a grant. */
 export function withoutOutside(grant: FsGrant, { workspace }: StagedMount): FsGrant {
   if (!grant.write) return grant;
   const directory = isFileGrant(grant) ? (grant.within ?? grant.file) : grant.directory;
   return pathIn(workspace, directory) === undefined ? { ...grant, write: false } : grant;
 }
 
-/** Returns the path of a directory in another one; `undefined` if it is not there. */
+/** Returns the path of a directory in another one; `undefined` if it is not in it. */
 function pathIn(workspace: string, directory: string): string | undefined {
   const path = relative(workspace, directory);
   return path === ".." || path.startsWith("../") ? undefined : path;

@@ -28,7 +28,10 @@ export interface ConfirmationWay {
   ) => PersonAnswer | undefined;
 }
 
-/** The confirmations of one call as requests to its client. The first answer wins, also if an approver gives it. */
+/**
+ * The confirmations of one call as requests to its client. The first answer wins, even if an approver gives
+ * it.
+ */
 export class ConfirmationForms {
   readonly #run: Run;
   readonly #sessions: Sessions;
@@ -77,7 +80,7 @@ export class ConfirmationForms {
     void this.#sessions.answer(id, { decision: "deny", digest, by: this.#by }).catch(() => {});
   }
 
-  /** Withdraws the form of a confirmation that was answered in another way. */
+  /** Withdraws the form of a confirmation that was answered elsewhere. */
   withdraw(confirmationId: string): void {
     this.#open.get(confirmationId)?.();
     this.#open.delete(confirmationId);
@@ -85,8 +88,8 @@ export class ConfirmationForms {
 }
 
 /**
- * The most characters of arguments that a form shows. A form cannot expand truncated arguments, so calls with
- * longer ones get no form.
+ * Maximum number of characters of arguments that a form shows. A form cannot expand truncated arguments, so
+ * calls with longer ones get no form.
  */
 export const MAX_FORM_CHARS = 16_000;
 

@@ -188,7 +188,7 @@ export class Run {
     }
   }
 
-  /** Has a request fail, to which the client gave no response. */
+  /** Rejects a request to which the client gave no response. */
   fail(key: string, message: string): void {
     const pending = this.#pending.get(key);
     this.#pending.delete(key);

@@ -26,7 +26,7 @@ export interface AgentsTool {
   };
   /** `false` in the type only, because the SDK's type of strict schemas cannot be distinguished. */
   readonly strict: false;
-  /** Dispatches a call. Returns its result as text, also if it failed. */
+  /** Dispatches a call. Returns its result as text, even if it failed. */
   readonly execute: (input: unknown, runContext?: unknown, details?: AgentsCallDetails) => Promise<string>;
 }
 
@@ -135,7 +135,7 @@ interface WrittenCall {
 /** Dispatches a call whose arguments are not JSON. Returns the text for the model. */
 type Dispatch = (call: WrittenCall) => Promise<string>;
 
-/** The most answers that are cached. A conversation has few calls with broken JSON. */
+/** Maximum number of answers that are cached. A conversation has few calls with broken JSON. */
 const MAX_ANSWERS = 1_024;
 
 /**

@@ -20,9 +20,9 @@ export function readChatMessage(message: JsonObject, pointer: string, turn: Turn
 }
 
 /**
- * The members of an assistant's message that servers want back with it: DeepSeek and Moonshot (`reasoning_content`, also if
- * it is empty), OpenRouter (`reasoning_details`), GitHub Copilot (`reasoning_opaque`), Gemini (`extra_content`), LiteLLM
- * (`thinking_blocks`).
+ * The members of an assistant's message that servers want back with it: DeepSeek and Moonshot
+ * (`reasoning_content`, even if it is empty), OpenRouter (`reasoning_details`), GitHub Copilot
+ * (`reasoning_opaque`), Gemini (`extra_content`), LiteLLM (`thinking_blocks`).
  */
 const OPAQUE = [
   "reasoning_content",
