@@ -130,7 +130,7 @@ const REQUIRED: ReadonlyMap<string, string> = new Map([
   ["nbf", "time of validity"],
 ]);
 
-/** The errors of jose have the claims of the token, which no log must have: they are no causes. */
+/** The errors of jose have the claims of the token, which no log must have: they are not causes. */
 function invalid(message: string): AccessTokenError {
   return new AccessTokenError("invalid_token", message);
 }
@@ -141,7 +141,7 @@ type Jose = typeof import("jose");
 /** Milliseconds for a document. */
 const TIMEOUT_MS = 5_000;
 
-/** The most bytes of a document. A key with its certificates has a few thousand. */
+/** Maximum number of bytes of a document. A key with its certificates has a few thousand. */
 const MAX_BYTES = 262_144;
 
 const BOUNDS: JsonBounds = Object.freeze({ length: MAX_BYTES, values: 10_000, members: 10_000 });

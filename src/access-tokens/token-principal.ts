@@ -4,9 +4,9 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import type { AccessTokenOptions } from "./options.ts";
 
-/** The beginning of the ids of principals with an access token: no caller of the server's own credentials has one. */
+/** The prefix of the ids of principals with an access token. No id of the server's own credentials has it. */
 export const TOKEN_ID_PREFIX = "oauth:";
-/** The beginning of the roles that stand for the scopes of a token. */
+/** The prefix of the roles that represent a token's scopes. */
 const SCOPE_PREFIX = "scope:";
 
 /** The principal and the scopes of an access token. */
@@ -16,11 +16,12 @@ export interface TokenSubject {
 }
 
 /**
- * Makes the principal of a verified access token. Its id is `oauth:SUB`; its roles are `scope:SCOPE` for each scope, and those
- * of the mapped claim; its attributes are `issuer`, `scopes`, `clientId` if the token says it, and the mapped ones. A token that
- * a client got for itself has the client as its subject (RFC 9068, section 2.2): its principal is a service.
+ * Creates the principal of a verified access token. Its id is `oauth:SUB`; its roles are `scope:SCOPE` for
+ * each scope, and those of the mapped claim; its attributes are `issuer`, `scopes`, `clientId` if the token
+ * has one, and the mapped ones. If a client requested the token for itself, the client is its subject (RFC
+ * 9068, section 2.2), and the principal is a service.
  *
- * @throws {TypeError} if a claim has not the form that it must have.
+ * @throws {TypeError} if a claim has an invalid type.
  */
 export function tokenSubject(
   claims: Readonly<Record<string, unknown>>,
@@ -31,7 +32,7 @@ export function tokenSubject(
   if (clientId !== undefined && typeof clientId !== "string")
     throw new TypeError("client_id is not a string");
   if (typeof scope !== "string") throw new TypeError("the claim scope is not a string");
-  // The order of scopes means nothing: sessions belong to principals that are equal.
+  // The order of scopes has no meaning, but sessions compare principals for equality.
   const scopes = [...new Set(scope.split(" ").filter(Boolean))].sort();
   const roles = mapped.roles === undefined ? [] : textsOf(claimAt(claims, mapped.roles) ?? []);
   const attributes = Object.entries(mapped.attributes ?? {}).flatMap(([name, pointer]) => {
@@ -57,7 +58,7 @@ function claimAt(claims: Readonly<Record<string, unknown>>, pointer: string): Js
   return found === MISSING || found === UNREACHABLE ? undefined : found;
 }
 
-/** A claim must not make a scope of itself: which scopes a token has is what its `scope` says. */
+/** Refuses roles that look like scopes: only the claim `scope` grants scopes. */
 function textsOf(roles: JsonValue): readonly string[] {
   const isValid = (role: JsonValue): role is string =>
     typeof role === "string" && !role.startsWith(SCOPE_PREFIX);

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 /** How many bytes are copied or hashed in one turn of the event loop. That takes about a millisecond. */
 const SLICE_BYTES = 1_024 * 1_024;
 
-/** Bytes of the buffers into which small chunks are copied, and of the chunks that are not copied, at least. */
+/** The size of the buffers into which small chunks are copied; chunks of this size or more are not copied. */
 const PIECE_BYTES = 16_384;
 const WHOLE_BYTES = 4_096;
 
@@ -62,7 +62,7 @@ export class CollectedBytes {
     return all;
   }
 
-  /** Forgets all bytes. */
+  /** Discards all bytes. */
   clear(): void {
     this.#pieces.length = 0;
     this.#filling = undefined;

@@ -13,7 +13,7 @@ export class FairBudget {
 
   /**
    * @param share The guaranteed share of each caller. The number of callers must be bounded.
-   * @param most The most that one caller may take, also if it is alone. Default: all.
+   * @param most The most that one caller may take, even if it is alone. Default: all.
    */
   constructor(total: number, share: number, most: number = total) {
     this.#total = total;

@@ -1,4 +1,4 @@
-/** Whose an item is. What is absent is one owner of its own. */
+/** The owner of an item. An absent member counts as one more owner. */
 export interface QueueOwner {
   /** The id of the principal. */
   readonly principal?: string | undefined;
@@ -16,9 +16,10 @@ type IsFree = (tool: string | undefined) => boolean;
 const ALL_ARE_FREE: IsFree = () => true;
 
 /**
- * A queue in which principals take turns, and so do the sessions of a principal, and the tools of a session: an item waits
- * for one item of each other owner, not for all of them. Who had the last turn has no other while another one waits. The
- * items of one owner stay in order. Every operation takes constant time, apart from those that return several items.
+ * A queue in which principals take turns, and so do the sessions of a principal, and the tools of a session:
+ * an item waits for one item of each other owner, not for all of them. The owner of the last turn gets no
+ * other while another owner waits. The items of one owner stay in order. Every operation takes constant time,
+ * apart from those that return several items.
  */
 export class FairQueue<Item> {
   readonly #ownerOf: (item: Item) => QueueOwner;
@@ -41,12 +42,12 @@ export class FairQueue<Item> {
     this.#root.add(this.#ownerOf(item), item);
   }
 
-  /** Adds items again that had left the queue, in this order, before others of their owners. */
+  /** Returns items to the queue, in this order, before others of their owners. */
   putBack(items: readonly Item[]): void {
     for (const item of items.toReversed()) this.#root.putBack(this.#ownerOf(item), item);
   }
 
-  /** Says that the owner of an item had the last turn. */
+  /** Records that the owner of an item had the last turn. */
   hadTurn(item: Item): void {
     this.#root.hadTurn(this.#ownerOf(item));
   }
@@ -92,10 +93,10 @@ interface Node<Item> {
   readonly all: readonly Item[];
   add(owner: QueueOwner, item: Item): void;
   putBack(owner: QueueOwner, item: Item): void;
-  /** Says that the owner had the last turn. */
+  /** Records that the owner had the last turn. */
   hadTurn(owner: QueueOwner): void;
   delete(owner: QueueOwner, item: Item): boolean;
-  /** @param tool Of the items, if it is known here. */
+  /** @param tool The tool of the items, if it is known here. */
   next(tool: string | undefined, isFree: IsFree): Item | undefined;
   peek(): Item | undefined;
 }
@@ -205,7 +206,7 @@ const NO_OWNER = Symbol("no owner");
 
 /** The items of one principal, session and tool, in order. */
 class Line<Item> implements Node<Item> {
-  /** Those that were put back, the first one last. */
+  /** Items that were put back, in reverse order. */
   #returned: Item[] = [];
   readonly #items = new Set<Item>();
 

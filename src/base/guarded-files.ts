@@ -5,13 +5,13 @@ export type GuardedAccess = "none" | "read";
 
 /** A file of this process that no tool may change, whatever it was granted: see {@link guardFiles}. */
 export interface GuardedFile {
-  /** Need not exist. */
+  /** The file need not exist. */
   readonly path: string;
   /** What a tool may do with it. Default: `none`. */
   readonly access?: GuardedAccess;
   /** Whether it is a folder, with everything below it. Default: false. */
   readonly isFolder?: boolean;
-  /** Of a folder, only files with this end of their name. Default: all. */
+  /** In a folder, only files whose names end with this. Default: all. */
   readonly ending?: string;
 }
 
@@ -63,12 +63,12 @@ function canExist(path: string): boolean {
   );
 }
 
-/** The files of an SQLite database, those included that SQLite makes beside it. */
+/** The files of an SQLite database, including those that SQLite creates beside it. */
 export function databaseFiles(path: string): readonly GuardedFile[] {
   return ["", "-wal", "-shm", "-journal"].map((ending) => ({ path: `${path}${ending}` }));
 }
 
-/** All guarded files. The list is another one after each change. */
+/** All guarded files. Each change creates a new list. */
 export function guardedFiles(): readonly GuardedFile[] {
   return files;
 }
@@ -79,7 +79,10 @@ export function onGuardedFiles(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
-/** The most workspaces whose files are guarded; those of a further one are guarded again when a call is made there. */
+/**
+ * Maximum number of workspaces whose files are guarded; those of a further one are guarded again when a call
+ * is made there.
+ */
 const MAX_WORKSPACES = 1_000;
 
 type FilesOf = (workspace: string) => readonly GuardedFile[];
@@ -91,7 +94,7 @@ const workspaces = new Map<string, () => void>();
 /**
  * Guards files in every workspace, from before the first call that is made there.
  *
- * @param files Returns the files of a workspace. Given once more, it is asked again about those that are known.
+ * @param files Returns the files of a workspace. If given again, it is called again for the known workspaces.
  */
 export function guardWorkspaces(files: FilesOf): void {
   filesOf.add(files);

@@ -5,8 +5,8 @@
 const METHOD = /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z][A-Z0-9_-]*$/;
 
 /**
- * Methods that ask for no change at the server (RFC 9110, section 9.2.1), and `QUERY`. `TRACE` is safe as well, but
- * no tool can use it.
+ * Methods that do not ask the server for a change (RFC 9110, section 9.2.1), and `QUERY`. `TRACE` is safe as
+ * well, but no tool can use it.
  */
 export const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "QUERY"]);
 

@@ -3,19 +3,20 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 
 /**
- * An exclusive lock between processes, which ends with its process, however the process ends. It is a lock of the kernel on
- * an empty SQLite database, because Node.js has no function for file locks. The file stays.
+ * An exclusive lock between processes, which the kernel releases when the process ends for any reason. It is
+ * a lock on an empty SQLite database, because Node.js has no API for file locks. The file is not deleted.
  */
 export class FileLock implements Disposable {
   readonly #path: string;
   #database: DatabaseSync;
-  /** Whether the kernel's list has shown the lock, which it does not everywhere. */
+  /** Whether `/proc/locks` shows the lock, which it does not on every system. */
   readonly #isListed: boolean;
 
   /**
-   * @param path Of the file, which is created if it does not exist.
-   * @param waitMs How long to wait for another process, in ms. This process does nothing else meanwhile.
-   * @throws what SQLite and the file system throw; with `errcode` 5 as its low byte (`SQLITE_BUSY`) if it is locked.
+   * @param path The file, which is created if it does not exist.
+   * @param waitMs How long to wait for another process, in ms. This blocks the process.
+   * @throws what SQLite and the file system throw; if the file is locked, the low byte of `errcode` is 5
+   *   (`SQLITE_BUSY`).
    */
   constructor(path: string, waitMs: number) {
     createPrivateFile(path);
@@ -25,7 +26,7 @@ export class FileLock implements Disposable {
   }
 
   /**
-   * Takes the lock again if this process has lost it, as it does when any code of it closes the file.
+   * Acquires the lock again if this process has lost it, which happens when any of its code closes the file.
    *
    * @throws as the constructor does, if another process has taken it.
    */
@@ -44,7 +45,8 @@ function lock(path: string, waitMs: number): DatabaseSync {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const database = new DatabaseSync(path, { timeout: waitMs });
   try {
-    // The last statement fails if this user can only read the file, of which SQLite has only a shared lock then.
+    // The last statement fails if this user can only read the file, on which SQLite then has only a shared
+    // lock.
     database.exec(
       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 0",
     );
@@ -67,8 +69,8 @@ function isListed(path: string): boolean {
 }
 
 /**
- * Creates an empty file that only its owner can read and write, unless the path exists. It is still there after a loss of
- * power.
+ * Creates an empty file that only its owner can read and write, unless the path exists. It survives a power
+ * failure.
  *
  * @throws what the file system throws.
  */
@@ -88,7 +90,7 @@ export function createPrivateFile(file: string): void {
 }
 
 /**
- * Says that a file has a format which this version does not read, and what to do about it.
+ * Returns the text of an error about a file whose format is too new for this version.
  *
  * @param found The number in the file.
  * @param newest The newest format that is read.
@@ -100,7 +102,7 @@ export function newerFormatText(found: unknown, newest: number): string {
   );
 }
 
-/** Whether the number of a format that a file has is one of a newer version. */
+/** Whether the format number of a file belongs to a newer version. */
 export function isNewerFormat(found: unknown, newest: number): boolean {
   return typeof found === "number" && found > newest;
 }

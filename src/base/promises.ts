@@ -45,7 +45,7 @@ export function adopt(value: unknown): Promise<unknown> {
   return new Promise((resolve) => resolve(value));
 }
 
-/** How many promises of {@link mapSome} are waited for at once. */
+/** Maximum number of promises that {@link mapSome} awaits at once. */
 const AT_ONCE = 64;
 
 /** Maps values to what promises resolve with, some at once, so that many values do not take all connections. */

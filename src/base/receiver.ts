@@ -9,11 +9,11 @@ export type Receiver =
 
 /** Options of {@link sendTo}. */
 export interface SendOptions {
-  /** Milliseconds after which the program is killed, or the request ends. */
+  /** Milliseconds after which the program is killed, or the request is aborted. */
   readonly timeoutMs: number;
   /** Of the request. */
   readonly mediaType: string;
-  /** Kills the program, or ends the request. */
+  /** Kills the program, or aborts the request. */
   readonly signal?: AbortSignal;
 }
 
@@ -47,7 +47,7 @@ export function receiverName(receiver: Receiver): string {
   return "url" in receiver ? new URL(receiver.url).origin : (receiver.command[0] ?? "");
 }
 
-/** Sends a text. Rejects unless the program ends with code 0, or the response has a status of success. */
+/** Sends a text. Rejects unless the program ends with code 0, or the response has a success status. */
 export function sendTo(receiver: Receiver, text: string, options: SendOptions): Promise<void> {
   return "url" in receiver ? post(receiver.url, text, options) : pipe(receiver.command, text, options);
 }
@@ -78,7 +78,7 @@ function pipe(
       ...(signal && { signal }),
     });
     child.on("error", reject);
-    // A program that ends without reading its input says by its exit code whether that is a failure.
+    // A program may end without reading its input: its exit code says whether it failed.
     child.stdin.on("error", () => {});
     child.on("exit", (code, signal) => {
       if (code === 0) resolve();

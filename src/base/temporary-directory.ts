@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The most directories of processes that are gone which a process removes. */
+/** Maximum number of directories of ended processes that a process removes. */
 const MAX_REMOVED = 1_000;
 
 const PREFIX = "sandgate";
@@ -13,8 +13,8 @@ const NAME = new RegExp(`^${PREFIX}-[a-z]+-(${MARK})-[A-Za-z0-9]{6}$`);
 let hasSwept = false;
 
 /**
- * Makes a directory for temporary files, that only this user can use. The caller removes it. If this process ends
- * without that, a later one does, when it makes its first one.
+ * Makes a directory for temporary files, that only this user can use. The caller removes it. If this process
+ * ends before that, a later one removes it when it makes its own first one.
  *
  * @param kind A word, which is a part of its name.
  */
@@ -26,7 +26,7 @@ export function makeTemporaryDirectory(kind: string): string {
   return mkdtempSync(join(tmpdir(), `${PREFIX}-${kind}-${processMark()}-`));
 }
 
-/** Directories of this user, made by processes that are gone. No link is one of them. */
+/** Directories of this user, made by processes that have ended. Links are excluded. */
 function leftDirectories(): readonly string[] {
   try {
     return readdirSync(tmpdir())

@@ -1,17 +1,17 @@
 import { beginning } from "./text.ts";
 
 /**
- * V8 searches for a text of at most so many characters in linear time. For a longer one it falls back on an algorithm that
- * takes the product of both lengths at worst: minutes for texts that a model can choose.
+ * The length up to which V8 searches for a text in linear time. For longer ones it falls back to an algorithm
+ * that takes the product of both lengths in the worst case: minutes for texts that a model can choose.
  */
 const MAX_NATIVE_LENGTH = 200;
 
-/** So many characters have at most 192 bytes as UTF-8. */
+/** This many characters take at most 192 bytes in UTF-8. */
 const MAX_REQUIRED_LENGTH = 64;
 
 /**
- * Returns the beginning of a text. Bytes without it do not have the text, and `Buffer.prototype.includes`, which has the same
- * limit in bytes, searches them in linear time.
+ * Returns the beginning of a text, for a quick check: bytes that do not contain it do not contain the text.
+ * It is short enough for `Buffer.prototype.includes`, which has the same limit in bytes, to take linear time.
  */
 export function requiredBeginning(text: string): string {
   return beginning(text, MAX_REQUIRED_LENGTH);
@@ -36,7 +36,7 @@ export class TextFinder {
       : (this.positionsIn(text).next().value ?? -1);
   }
 
-  /** The positions in a text, in order, without those that overlap the one before. */
+  /** The positions in a text, in order, without those that overlap the previous one. */
   positionsIn(text: string): Generator<number, void, undefined> {
     return this.#positions(text, false);
   }
@@ -47,9 +47,9 @@ export class TextFinder {
   }
 
   /**
-   * How often a text has the part, also where two of them overlap.
+   * Counts the occurrences in a text, including overlapping ones.
    *
-   * @param most Counting stops there.
+   * @param most Counting stops at this number.
    */
   countIn(text: string, most: number): number {
     let count = 0;
@@ -95,7 +95,7 @@ function bordersOf(part: string): Uint32Array {
   return borders;
 }
 
-/** How many characters match after another one, if so many matched before it. */
+/** Returns how many characters match after the next one, if `before` matched so far. */
 function extend(part: string, borders: Uint32Array, before: number, code: number): number {
   let matched = before;
   while (matched > 0 && part.charCodeAt(matched) !== code) matched = borders[matched - 1] as number;

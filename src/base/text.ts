@@ -27,8 +27,8 @@ export function copied(part: string): string {
 }
 
 /**
- * Whether a text has at most so many code points, which is how `maxLength` of JSON Schema counts: a tool must take what its
- * input schema accepts.
+ * Whether a text has at most this many code points, which is how `maxLength` of JSON Schema counts: a tool
+ * must take what its input schema accepts.
  */
 export function hasAtMost(text: string, codePoints: number): boolean {
   if (text.length <= codePoints) return true;

@@ -41,7 +41,7 @@ export function formatDuration(ms: number): string {
   return ms < 1_000 ? `${ms}ms` : `${Number((ms / 1_000).toFixed(3))}s`;
 }
 
-/** Formats milliseconds that a person was waited for: `5min`, `90s`, `1s`. */
+/** Formats the milliseconds of a wait for a person: `5min`, `90s`, `1s`. */
 export function formatMinutes(ms: number): string {
   const isMinutes = ms >= 60_000 && ms % 60_000 === 0;
   return isMinutes ? `${ms / 60_000}min` : formatDuration(ms);

@@ -2,10 +2,10 @@
 export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
 
 /**
- * Refuses options under names that nothing reads: a misspelt one would be ignored.
+ * Refuses unknown options: a misspelt one would otherwise be ignored.
  *
- * @param of What the options are of: `a journal`.
- * @throws {TypeError} that names the option, and the one that is meant.
+ * @param of What has the options, such as `a journal`.
+ * @throws {TypeError} that names the option and suggests the correct name.
  */
 export function refuseUnknown(options: object, known: object, of: string): void {
   for (const name of Object.keys(options)) {
@@ -29,7 +29,7 @@ export function suggest(misspelt: string, names: readonly string[]): string | un
   let least = Math.min(2, Math.floor(wanted.length / 3)) + 1;
   for (const name of names) {
     const lower = name.toLowerCase();
-    // Each letter more or less is a change, so most names need not be compared letter by letter.
+    // The distance is at least the difference in length, so most names need no comparison.
     if (Math.abs(lower.length - wanted.length) >= least) continue;
     const distance = editDistance(wanted, lower);
     if (distance < least) [best, least] = [name, distance];
@@ -37,7 +37,7 @@ export function suggest(misspelt: string, names: readonly string[]): string | un
   return best;
 }
 
-/** Returns the number of insertions, deletions, replacements and swaps of neighbours between two words. */
+/** Returns the Damerau-Levenshtein distance between two words (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

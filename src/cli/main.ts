@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// This file imports nothing and has old syntax only, so that an old Node.js can run it and say what is wrong.
+// This file imports nothing and uses old syntax only, so that an old Node.js can run it and print what is
+// wrong.
 /** The oldest supported version: that of `engines` in package.json. */
 const OLDEST = 24;
 

@@ -9,12 +9,12 @@ export interface OptionDefinition {
   readonly short?: string;
   /** Whether it may be repeated. */
   readonly multiple?: boolean;
-  /** What stands for the value in the usage, such as `FILE`. Absent for booleans. */
+  /** The placeholder for the value in the usage, such as `FILE`. Absent for booleans. */
   readonly value?: string;
   readonly required?: boolean;
   /** The only values. Default: any. */
   readonly choices?: readonly string[];
-  /** Says what it is or does, without a full stop at its end. */
+  /** Describes what it is or does, without a full stop at the end. */
   readonly help: string;
 }
 

@@ -1,4 +1,4 @@
-/** Shows push messages, also while no page is open. It is a separate script. */
+/** Shows push messages, even while no page is open. It is a separate script. */
 
 /** What a message has: see `pushText` of the server. */
 interface Message {

@@ -178,10 +178,12 @@ export class ToolDispatchEngine {
   /**
    * Takes one call through hooks, lookup, parsing, policy and sandbox.
    *
-   * @returns The result of the call, or `null` if `hooks.onToolCall` aborted it. An invalid call, and any error of the
-   *   tool, a hook, a listener or the policy, gives an execution with an `error`; the promise does not reject for it.
-   * @throws {TypeError} synchronously, if the context is a mistake of the program: it lacks `registry`, `policy`, `sandboxes`
-   *   or `sessionId`, or its `decisionTimeoutMs`, `resultBudget` or `timeouts` is not valid. The other methods reject then.
+   * @returns The result of the call, or `null` if `hooks.onToolCall` aborted it. An invalid call, and any
+   *   error of the tool, a hook, a listener or the policy, gives an execution with an `error`; the promise
+   *   does not reject for it.
+   * @throws {TypeError} synchronously, if the context is invalid, which is an error of the program: it lacks
+   *   `registry`, `policy`, `sandboxes` or `sessionId`, or its `decisionTimeoutMs`, `resultBudget` or
+   *   `timeouts` is not valid. The other methods reject then.
    */
   dispatch<Embedder = unknown>(
     call: ToolCall,

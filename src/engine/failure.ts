@@ -118,9 +118,9 @@ function newReference(): string {
 }
 
 /**
- * A host tool of the class `none` or `read` changes nothing, also when it fails: its effect is `none` once it has ended.
- * The embedder declares the class, and the tool is code of the embedder. Changes that were seen count more. Sandboxes
- * that confine a tool know by themselves what it could have changed.
+ * A host tool of the class `none` or `read` changes nothing, even when it fails: its effect is `none` once it
+ * has ended. The embedder declares the class, and the tool is code of the embedder. Changes that were seen
+ * count more. Sandboxes that confine a tool know by themselves what it could have changed.
  */
 export function withEffect(
   call: StartedCall,

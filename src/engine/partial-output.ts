@@ -4,7 +4,10 @@ import type { TaskObserver } from "../sandboxes/contract/sandbox.ts";
 import type { Display, LogLevel } from "../tool/streamed.ts";
 import { leftOutNote, shorten } from "./result-budget.ts";
 
-/** The most characters, so that the model reads at most 30,000 with the text before them, which says why the call ended. */
+/**
+ * Maximum number of characters, so that the model reads at most 30,000 with the text before them, which says
+ * why the call ended.
+ */
 const MAX_CHARS = 30_000 - 64;
 const HEAD = 0.6;
 const HEAD_CHARS = Math.floor(MAX_CHARS * HEAD);

@@ -5,7 +5,7 @@ import type { ModelReader, ToolTraits } from "../tool/tool-traits.ts";
 
 /** How much of a result the model reads. */
 export interface ResultBudget {
-  /** The most characters (UTF-16 code units) of all text blocks together. Default: 30,000. */
+  /** Maximum number of characters (UTF-16 code units) of all text blocks together. Default: 30,000. */
   readonly chars?: number;
   /** The part of them, from 0 to 1, that is the beginning; the others are the end. Default: 0.6. */
   readonly head?: number;

@@ -9,14 +9,14 @@ export { SessionExistsError, TooManySessionsError } from "../sessions/session-er
 export { openSessions, type Sessions } from "../sessions/sessions.ts";
 export type { Turn } from "../sessions/turns/turn.ts";
 
-// Changes that wait
+// Staged changes
 
 export type { AcceptedChanges, ChangeConflict, PendingChange } from "../changes/pending.ts";
 export { digestOfAll } from "../changes/pending.ts";
 export type { SessionChanges } from "../sessions/session-changes.ts";
 export type { SessionShadow } from "../sessions/session-shadow.ts";
 
-// People who are asked
+// Confirmations and questions
 
 export type { AnswerOutcome, PersonAnswer } from "../sessions/confirmations/answer.ts";
 export type {
@@ -27,7 +27,7 @@ export type {
 } from "../sessions/confirmations/confirmation.ts";
 export type { ConfirmationListener } from "../sessions/confirmations/confirmation-broker.ts";
 
-// What they approved
+// Approvals
 
 export type { Approval } from "../sessions/approvals.ts";
 export type { ApprovalScope } from "../sessions/confirmations/confirmation.ts";

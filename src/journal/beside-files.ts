@@ -155,7 +155,7 @@ export class BesideFiles implements AsyncDisposable {
   }
 }
 
-/** A checkpoint is signed after so many records. */
+/** A checkpoint is signed after this many records. */
 const MAX_RECORDS = 1_000;
 /** A checkpoint is signed at most so long after a record. */
 const MAX_AGE_MS = 1_000;

@@ -305,7 +305,7 @@ export class Journal implements CallJournal, AsyncDisposable {
     return this.#beside.seal(canonical, sessionId) ?? canonical.shownAs((value) => redaction.json(value));
   }
 
-  /** Notices what another process does to the files, also while no call is recorded. */
+  /** Notices what another process does to the files, even while no call is recorded. */
   #look(): void {
     this.#lock.renew();
     this.#writer.look();

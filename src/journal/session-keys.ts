@@ -122,7 +122,7 @@ export function seal(text: string, argumentDigest: string, key: Buffer): string 
   );
 }
 
-/** Decrypts what {@link seal} returned. Returns `undefined` if the key or the digest is another one. */
+/** Decrypts what {@link seal} returned. Returns `undefined` if the key or the digest differs. */
 export function unseal(sealed: string, argumentDigest: string, key: Buffer): string | undefined {
   const bytes = Buffer.from(sealed, "base64");
   if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;

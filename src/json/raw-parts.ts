@@ -16,16 +16,16 @@ export interface RawMember extends RawPart {
 /**
  * Splits the text of an array into its items, without parsing them: an item that cannot be used then costs only itself.
  *
- * @returns `undefined` if the text is no array. The items need not be valid JSON.
+ * @returns `undefined` if the text is not an array. The items need not be valid JSON.
  */
 export function rawItems(text: string): readonly RawPart[] | undefined {
   return partsOf(text, "[", "]");
 }
 
 /**
- * Splits the text of an object into its members, also those of one name.
+ * Splits the text of an object into its members, including several of one name.
  *
- * @returns `undefined` if the text is no object. The values of the members need not be valid JSON.
+ * @returns `undefined` if the text is not an object. The values of the members need not be valid JSON.
  */
 export function rawMembers(text: string): readonly RawMember[] | undefined {
   const members: RawMember[] = [];

@@ -37,7 +37,7 @@ export type RefusalScope = "structure" | "numbers" | "everything";
 
 const NUMBER = /[-\d][\d.eE+-]*/y;
 const INTEGER = /^-?\d+$/;
-/** The most significant digits that are needed to distinguish two doubles. */
+/** Maximum number of significant digits that are needed to distinguish two doubles. */
 const MAX_DIGITS = 17;
 const BACKSLASH = 0x5c;
 const QUOTE = 0x22;

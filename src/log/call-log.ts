@@ -9,7 +9,7 @@ import { problemText } from "../schema/arguments.ts";
 import type { LogLevel } from "../tool/streamed.ts";
 import type { Log, LogEntry, LogFields } from "./log.ts";
 
-/** The codes of warnings that no call runs: as serious as a journal that cannot be written. */
+/** The codes of warnings after which no call runs: as serious as a journal that cannot be written. */
 const ERRORS: ReadonlySet<string> = new Set(["SANDGATE_SESSION_STORE_FAILED"]);
 
 type WarningListener = (warning: Error) => void;
@@ -79,7 +79,7 @@ function levelOf(event: DispatchEvent): LogLevel {
   }
 }
 
-/** Errors are the failures that the operator has to mend. */
+/** Errors are the failures that the operator has to fix. */
 const FAILURE_LEVELS: Readonly<Record<ErrorCode, LogLevel>> = {
   not_found: "warn",
   validation_error: "warn",
@@ -175,8 +175,8 @@ export function refusalEntry(refused: RefusedRequest): LogEntry {
 }
 
 /**
- * Returns the entry of a TLS handshake that failed. Clients that leave during it are no news: health checks that only connect
- * do so each time.
+ * Returns the entry of a TLS handshake that failed. Clients that disconnect during it are not worth a
+ * warning: health checks that only connect do so each time.
  */
 export function handshakeEntry({ code, message, address }: RefusedHandshake): LogEntry {
   const level = code === "ECONNRESET" ? "debug" : "warn";

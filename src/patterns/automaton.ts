@@ -26,7 +26,7 @@ export type Instruction =
 
 export type Place = "start" | "end" | "boundary" | "inside";
 
-/** The most instructions of a program. */
+/** Maximum number of instructions of a program. */
 const MAX_INSTRUCTIONS = 4_000;
 
 const DIGITS: CodePoints = [[0x30, 0x39]];
@@ -152,7 +152,7 @@ class Parser {
   }
 }
 
-/** The most characters of a range that are looked at. */
+/** Maximum number of characters of a range that are looked at. */
 const MAX_RANGE = 256;
 
 /** Whether letters that are not in ASCII are in a range without their other cases, as far as this is known. */

@@ -6,7 +6,9 @@ const CHARACTER = /^(?:[^\\^$.*+?()[\]{}|\ufffd]|\\[\\^$.*+?()[\]{}|/-])$/u;
 const PIECE =
   /\\u\{[^}]*\}|\\u[\da-fA-F]{4}|\\x[\da-fA-F]{2}|\\[pP]\{[^}]*\}|\\c[A-Za-z]|\\.|\[(?:\\.|[^\]\\])*\]|./gsu;
 
-/** The most steps of a search, which is then given up: each follows all programs over one character. */
+/**
+ * Maximum number of steps of a search, which is then given up: each follows all programs over one character.
+ */
 const MAX_STEPS = 20_000;
 
 /** The result of a search: the shortest text, `none` if no text exists, or `unknown` if the search was given up. */

@@ -5,7 +5,7 @@ const PIECE =
   /\\x\{([\da-f]+)\}|\\([dDwWbB])|(\\[pP]\{[^}]*\})|\[(\^?)((?:\\x\{[\da-f]+\}|\\[dDwW]|\\[pP]\{[^}]*\}|-)*)\]|\$|[^\\[$]+/gy;
 const IN_CLASS = /\\x\{([\da-f]+)\}(?:-\\x\{([\da-f]+)\})?|\\([dDwW])|\\[pP]\{[^}]*\}|-/g;
 
-/** ECMAScript's classes, which are of ASCII. */
+/** ECMAScript's character classes, which are ASCII only. */
 const CLASSES: Readonly<Record<string, string>> = {
   d: "0-9",
   D: "\\x{0}-\\x{2f}\\x{3a}-\\x{10ffff}",
@@ -13,7 +13,7 @@ const CLASSES: Readonly<Record<string, string>> = {
   W: "\\x{0}-\\x{2f}\\x{3a}-\\x{40}\\x{5b}-\\x{5e}\\x{60}\\x{7b}-\\x{10ffff}",
 };
 
-/** What a decoder replaces bytes by that are not UTF-8: one for up to three of them. */
+/** The replacement for bytes that are not UTF-8: one for up to three of them. */
 const REPLACEMENT = 0xfffd;
 const NOT_UTF8 = "(?-u:[\\x80-\\xff]){1,3}";
 
@@ -22,13 +22,14 @@ const NEVER = "\\x{10ffff}";
 const ANY = "\\x{0}-\\x{10ffff}";
 
 /**
- * Translates a valid ECMAScript pattern to the syntax of Rust's `regex` crate, in which `ripgrep` takes patterns, for lines
- * of files. It matches every line that `compilePattern` matches without its line end, and a few more: what it finds
- * must be matched again. It differs from the pattern in this:
+ * Translates a valid ECMAScript pattern to the syntax of Rust's `regex` crate, in which `ripgrep` takes
+ * patterns, for lines of files. It matches every line that `compilePattern` matches without its line end, and
+ * a few more: what it finds must be matched again. It differs from the pattern in this:
  *
  * - What matches U+FFFD matches bytes that are not UTF-8, too.
  * - `$` matches before a carriage return at the end of a line.
- * - Under `ignoreCase`, negated classes with classes in them match everything, since both engines fold them in other ways.
+ * - Under `ignoreCase`, negated classes with classes in them match everything, since the engines fold them
+ *   differently.
  *
  * @throws {PatternError} as `translatePattern` does.
  */

@@ -33,9 +33,9 @@ export interface RuntimePolicy {
    */
   mayAllow?(tool: PolicySubject, principal: Principal | undefined): boolean;
   /**
-   * Identifies this version of the policy in events and the journal, such as a digest of its file. It is read immediately
-   * before `check` is called: a policy whose rules can be replaced chooses them before `check` returns, also if it
-   * returns a promise. Default: none.
+   * Identifies this version of the policy in events and the journal, such as a digest of its file. It is read
+   * immediately before `check` is called: a policy whose rules can be replaced chooses them before `check`
+   * returns, even if it returns a promise. Default: none.
    */
   readonly revision?: string | undefined;
   /**

@@ -12,7 +12,7 @@ import {
 } from "./policy.ts";
 import type { Principal } from "./principal.ts";
 
-/** A call on which a candidate decides otherwise than the active policy. */
+/** A call on which a candidate decides differently from the active policy. */
 export interface PolicyDifference {
   readonly request: PolicyRequest;
   /** What was decided. */
@@ -31,7 +31,7 @@ export interface PolicyDifference {
   readonly failure?: string;
 }
 
-/** The most calls whose comparison waits for an answer. */
+/** Maximum number of calls whose comparison waits for an answer. */
 const MAX_UNDER_WAY = 1_000;
 /** How long an answer is waited for. */
 const MAX_WAIT_MS = 10_000;

@@ -15,7 +15,7 @@ const ENDING = /[.!?:…*_'’]/u;
 
 const DIGIT = /\d/;
 
-/** The most characters at the end of a sentence that are skipped. */
+/** Maximum number of characters at the end of a sentence that are skipped. */
 const MAX_ENDING = 8;
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];

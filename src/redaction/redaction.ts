@@ -144,12 +144,12 @@ export class Redaction {
   }
 
   /**
-   * Returns a value for a person who decides on it, deeply frozen. It hides only numbers and texts of the characters of
-   * tokens: a command with arguments stays, even where a secret is expected or a pattern of your own matches it. Nested
-   * values of a member that is named like a secret stay, too.
+   * Returns a value for a person who decides on it, deeply frozen. It hides only numbers and texts of the
+   * characters of tokens: a command with arguments stays, even where a secret is expected or a pattern of
+   * your own matches it. Nested values of a member that is named like a secret stay, too.
    *
-   * @param mark Called for each secret that is hidden, with its kind. Returns what stands in its place: a different text
-   *   each time, as it may become the name of a member.
+   * @param mark Called for each secret that is hidden, with its kind. Returns its replacement: a different
+   *   text each time, as it may become the name of a member.
    */
   narrow(value: JsonValue, mark: (name: string) => string): JsonValue {
     if (typeof value === "string") return this.#narrowText(value, mark);

@@ -51,7 +51,10 @@ const INDEX = String.raw`(?:\]|\[\d{0,4}\])?`;
  */
 const SEPARATOR = String.raw`(?:(?:=>|[=!]==?|:[ \t]{0,4}&?[A-Za-z][\w.<>|]{0,40}[ \t]{0,4}=)[ \t]{0,4}(?=\\{0,7}["'])|:?=(?![=>])[ \t]{0,4}|:(?!=)[ \t]{0,4})`;
 
-/** What stands without quotes in place of a secret and is none: types, the absence of a value, and where it comes from. */
+/**
+ * Unquoted texts in the place of a secret that are not secrets: types, the absence of a value, and its
+ * source.
+ */
 const CODE = String.raw`(?:str(?:ing)?|bytes|number|bool(?:ean)?|any|unknown|never|object|null|none|nil|undefined|true|false|required|optional)(?![\w.-])|\$\{|\$\(|(?-i:\$[A-Z_][A-Z0-9_]*)(?!\w)|process\.env\b|import\.meta\b|os\.(?:environ|getenv)\b|[a-z_][\w.]{0,64}\(\)`;
 
 /** Up to 8,192 characters, in quotes or of one word, or a block of YAML. */

@@ -14,26 +14,27 @@ const LONGEST_ESCAPE = 6;
 
 /** Options of {@link render}. */
 export interface RenderOptions extends EscapeOptions {
-  /** The most characters of the text (UTF-16 code units) that are shown, half of the beginning and half of the end. */
+  /** Maximum number of characters shown (UTF-16 code units): half from the beginning, half from the end. */
   readonly chars?: number;
-  /** The notes that stand in place of each {@link PLACE} in the text, in order. Default: none. */
+  /** The notes that replace each {@link PLACE} in the text, in order. Default: none. */
   readonly notes?: readonly string[];
 }
 
-/** A foreign text as a person is shown it. */
+/** A foreign text in the form in which it is shown to a person. */
 export interface Rendering {
   readonly segments: readonly Segment[];
   /** In UTF-16 code units of the original text. */
   readonly charactersLeftOut: number;
 }
 
-/** Half of a surrogate pair: stands where a note is put into a well-formed text. */
+/** Marks where a note is inserted. A lone surrogate, which no well-formed text contains. */
 export const PLACE = "\udfff";
 
 /**
- * The one way in which a text of a model, tool, server or file is shown to a person: control characters, characters that
- * are invisible or look like others, and whatever changes the order of the text are escaped; the middle of a long text is
- * cut out; notes say what is missing. The text may be hostile.
+ * Prepares a text from a model, tool, server or file for display to a person; all such texts are rendered
+ * here. Escapes control characters, characters that are invisible or look like others, and whatever changes
+ * the order of the text. Cuts out the middle of a long text; notes say what is missing. The text may be
+ * hostile.
  */
 export function render(text: string, options: RenderOptions = {}): Rendering {
   const { chars = Number.POSITIVE_INFINITY, notes = [], syntax } = options;
@@ -64,8 +65,8 @@ function withNotes(text: string, notes: readonly string[], options: EscapeOption
 }
 
 /**
- * Cuts the middle out of a text that is longer than `chars` UTF-16 code units. It splits no surrogate pair, and in a JSON
- * text no escape.
+ * Cuts the middle out of a text that is longer than `chars` UTF-16 code units. Splits neither surrogate pairs
+ * nor, in a JSON text, escapes.
  */
 export function cutMiddle(text: string, chars: number, syntax: "text" | "json" = "text"): CutText {
   if (text.length <= chars) return { head: text, tail: "", leftOut: 0 };

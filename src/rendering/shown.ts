@@ -20,7 +20,7 @@ export class ShownText {
   }
 }
 
-/** The most characters of a value in a text. */
+/** Maximum number of characters of a value in a text. */
 const MAX_CHARS = 1_000;
 
 /**

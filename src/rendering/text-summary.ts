@@ -15,7 +15,9 @@ const HIDDEN_OR_ESCAPE = /\\udfff((?:\\udc0[\da-f])+)\\udfff|\\./g;
 /** Options of a summary. */
 export interface SummaryOptions {
   readonly redaction: Redaction;
-  /** The most characters that are shown, half of the beginning and half of the end. Default: 2,000. */
+  /**
+   * Maximum number of characters that are shown, half of the beginning and half of the end. Default: 2,000.
+   */
   readonly chars?: number;
 }
 
@@ -64,7 +66,7 @@ export function summarise(
 
 /** The secrets that are hidden in a text. It must be well-formed: halves of surrogate pairs stand for secrets only. */
 export class HiddenSecrets {
-  /** What stands in place of each secret, in the order of their places. */
+  /** The replacement of each secret, in the order of their places. */
   readonly notes: string[] = [];
   readonly #kinds: string[] = [];
 
@@ -93,7 +95,7 @@ function missingOf(charactersLeftOut: number, secretsHidden: number): string {
 
 /**
  * Summarises the arguments of a call: their canonical form (RFC 8785) without secrets, of a long one the beginning and
- * the end. The secrets of all the arguments are counted, also those in the middle that is left out.
+ * the end. The secrets of all the arguments are counted, including those in the middle that is left out.
  */
 export function inputSummary(input: CanonicalJson, { redaction, chars }: SummaryOptions): InputSummary {
   const hidden = new HiddenSecrets();

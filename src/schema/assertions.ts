@@ -17,7 +17,7 @@ export interface ValidationError {
 /** What is wrong with a value; `undefined` if nothing is. */
 export type Errors = readonly ValidationError[] | undefined;
 
-/** The most errors that are retained of the branches of `anyOf` and `oneOf`. */
+/** Maximum number of errors that are retained of the branches of `anyOf` and `oneOf`. */
 const MAX_ERRORS = 20;
 
 /** How much of a name is in a path. Texts have less of it. */

@@ -19,12 +19,16 @@ import {
   type LoweredSchema,
 } from "./compile/references.ts";
 
-/** How many names take as long to look up as one keyword. Listing one takes as long as a keyword. */
+/**
+ * Number of names that take as long to look up as one keyword. Listing one name takes as long as a keyword.
+ */
 const NAMES_PER_WORK = 4;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Lists the names of members, of schemas and of values, each list once. Listing and looking up is charged. */
+/**
+ * Lists the names of members, of schemas and of values, each list once. Listing and looking up are charged.
+ */
 class MemberNames {
   /** The names in objects of schemas, such as `properties`: listing thousands for each item would take too long. */
   readonly #declared = new WeakMap<Members, readonly string[]>();
@@ -65,7 +69,10 @@ class MemberNames {
   }
 }
 
-/** Which members and items of one value were evaluated: what `unevaluatedProperties` and `unevaluatedItems` leave. */
+/**
+ * Which members and items of one value were evaluated: `unevaluatedProperties` and `unevaluatedItems` skip
+ * them.
+ */
 class Evaluated {
   #allMembers = false;
   readonly #members = new Set<string>();
@@ -115,8 +122,8 @@ type Schema = Readonly<Record<string, unknown>>;
 const BOOLEAN_WORK = 0.2;
 
 /**
- * Validates values against a lowered schema without compiling it: large schemas would take ajv seconds. Stops at the
- * first error, except that all branches of a failed `anyOf` have theirs. All work is charged.
+ * Validates values against a lowered schema without compiling it: large schemas would take ajv seconds. Stops
+ * at the first error, except that a failed `anyOf` reports the errors of all branches. All work is charged.
  */
 export class Interpreter {
   readonly #root: LoweredNode;
@@ -132,7 +139,9 @@ export class Interpreter {
     this.#draft = draft;
   }
 
-  /** @throws {WorkExceededError} and a RangeError if schema and value together are nested too deeply. */
+  /**
+   * @throws {WorkExceededError} Also throws a RangeError if schema and value together are nested too deeply.
+   */
   validate(value: JsonValue): Errors {
     try {
       return this.#evaluate(this.#root, value, undefined);
@@ -141,7 +150,7 @@ export class Interpreter {
     }
   }
 
-  /** @param seen Gets what is evaluated, if a schema around this one asks for it. */
+  /** @param seen Collects what is evaluated, if an enclosing schema needs it. */
   #evaluate(node: unknown, value: JsonValue, seen: Evaluated | undefined): Errors {
     if (typeof node !== "object" || node === null) {
       meter.charge(BOOLEAN_WORK);
@@ -152,7 +161,7 @@ export class Interpreter {
     meter.charge(1 + names.length);
     const asks = "unevaluatedProperties" in schema || "unevaluatedItems" in schema;
     const own = asks ? new Evaluated() : seen;
-    // The type first, as its error says most.
+    // The type first, as its error is the most helpful.
     const wrongType = "type" in schema ? ASSERTIONS["type"]?.(schema["type"] as never, value) : undefined;
     if (wrongType !== undefined) return wrongType;
     for (const name of names) {
@@ -372,7 +381,7 @@ export class Interpreter {
   }
 }
 
-/** The errors of the first of these that has any. */
+/** Returns the errors of the first item that has any. */
 function firstErrors<Each>(list: readonly Each[], check: (each: Each) => Errors): Errors {
   for (const each of list) {
     const errors = check(each);

@@ -25,7 +25,7 @@ import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { CONSOLE, content, json, operations, REFUSALS } from "./operation.ts";
 import { ConsoleServer } from "./server.ts";
 
-/** The most calls of a page, and of an event. */
+/** Maximum number of calls of a page, and of an event. */
 export const MAX_LISTED_CALLS = 500;
 /** How many a page has by default. */
 export const DEFAULT_LISTED_CALLS = 200;

@@ -297,7 +297,7 @@ export const SEES: RouteAccess = {
   session: "sees",
   refusal: "a client of the executor has no sessions",
 };
-/** For everyone, also without a credential. */
+/** For everyone, even without a credential. */
 export const PUBLIC: RouteAccess = { roles: [], refusal: "" };
 
 /** For the approvers of a session's caller. */

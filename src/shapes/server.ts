@@ -25,7 +25,7 @@ import {
   type RouteAccess,
 } from "./operation.ts";
 
-/** The most tools of a page. */
+/** Maximum number of tools of a page. */
 export const MAX_LISTED_TOOLS = 500;
 
 const PUSH: RouteAccess = {

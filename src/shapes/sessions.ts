@@ -30,7 +30,7 @@ import {
   SESSION_EVENTS,
 } from "./operation.ts";
 
-/** The most sessions of a page. */
+/** Maximum number of sessions of a page. */
 export const MAX_LISTED_SESSIONS = 1_000;
 
 const LEVEL = oneOf(["auto", "prompt", "deny"]);

@@ -22,7 +22,7 @@ export interface FileChange {
   readonly bytes: number;
 }
 
-/** The most files of {@link Changes}. */
+/** Maximum number of files of {@link Changes}. */
 export const MAX_FILE_CHANGES = 1_000;
 
 /** Returns changes with other paths, such as without secrets. */

@@ -34,13 +34,13 @@ export interface Ask {
 /** What the failure of a question says of the call that asked: `none` only if its tool changes nothing. */
 type Effect = "none" | "unknown";
 
-/** The most characters of a question. */
+/** Maximum number of characters of a question. */
 export const MAX_QUESTION_CHARS = 4_000;
-/** The most choices of a question. */
+/** Maximum number of choices of a question. */
 export const MAX_CHOICES = 100;
-/** The most characters of a choice. */
+/** Maximum number of characters of a choice. */
 export const MAX_CHOICE_CHARS = 500;
-/** The most characters of an answer in the person's own words. */
+/** Maximum number of characters of an answer in the person's own words. */
 export const MAX_ANSWER_CHARS = 16_000;
 
 /** Returns a frozen copy of a question, whose members it reads once. @throws {TypeError} if the question is invalid. */

@@ -13,7 +13,7 @@ export interface Display {
 
 /** The form of a format, as a `pattern` of JSON Schema. */
 export const DISPLAY_FORMAT = "^[\\w.+/-]{1,64}$";
-/** The most characters of a source. */
+/** Maximum number of characters of a source. */
 export const MAX_DISPLAY_CHARS = 100_000;
 
 /** Returns a frozen copy. @throws {TypeError} if it is invalid. */

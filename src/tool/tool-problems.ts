@@ -153,7 +153,9 @@ const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
   remote: remoteProblem,
 };
 
-/** The most bytes of a command in a virtual machine: put a longer script into a file of the image. */
+/**
+ * Maximum number of bytes of a command in a virtual machine: put a longer script into a file of the image.
+ */
 const MAX_COMMAND_BYTES = 2_000;
 
 function isLocation(value: unknown): boolean {

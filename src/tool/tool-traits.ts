@@ -132,9 +132,9 @@ export interface PathArgument {
   readonly argument: string;
   readonly access: "read" | "write";
   /**
-   * Whether a person is asked about protected places at these paths also if the tool is a program, or programs run what is
-   * there, and opens them for the call. Default: `false`; only a host tool can have a person asked, and only about places that
-   * others follow.
+   * Whether a person is asked about protected places at these paths even if the tool is a program, or
+   * programs run what is there, and opens them for the call. Default: `false`; only a host tool can have a
+   * person asked, and only about places that others follow.
    */
   readonly opensProtected?: boolean;
 }
@@ -186,7 +186,7 @@ export interface PreflightContext {
   /**
    * Validates arguments of another tool as a call of it would.
    *
-   * @returns every problem; an empty list also if the tool does not exist.
+   * @returns every problem; an empty list even if the tool does not exist.
    */
   readonly problemsOf: (
     name: string,

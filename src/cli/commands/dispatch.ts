@@ -41,7 +41,7 @@ interface DryRun {
   readonly toolName: string;
   /** The decision of the policy; absent if the call fails before. */
   readonly decision?: PolicyDecision;
-  /** Why the call would fail, whatever a person answers; absent if it would run. */
+  /** Why the call would fail, regardless of a person's answer; absent if it would run. */
   readonly error?: Pick<ToolError, "code" | "message">;
 }
 
@@ -278,7 +278,7 @@ function toRow(execution: ToolExecution, rules: readonly string[] = []): readonl
 }
 
 /**
- * Takes calls through every step up to the sandbox, and runs nothing.
+ * Runs the steps of calls up to the sandbox, but not the calls.
  *
  * @param context Must have no hooks.
  */

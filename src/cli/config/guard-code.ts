@@ -11,12 +11,12 @@ import type { WorkspaceTemplate } from "../../policy/grant/execution-grant.ts";
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
 import { usedBy } from "../../policy/rule/rule.ts";
 
-/** How many packages are followed from those that a module imports. */
+/** Maximum number of packages that are followed from those that a module imports. */
 const MAX_PACKAGES = 500;
 
 const DEPENDENCIES = ["dependencies", "optionalDependencies", "peerDependencies"];
 
-/** How many modules are followed from one that the config names. */
+/** Maximum number of modules that are followed from one that the config names. */
 const MAX_MODULES = 1_000;
 
 /** Longer modules are guarded, but not searched for imports. */
@@ -109,8 +109,8 @@ interface Program {
 const inWorkspaces = new Map<string, { readonly program: Program; readonly grant: WorkspaceTemplate }>();
 
 /**
- * Guards the programs of tools, and those of their constant arguments and variables that are files: also in the directories and
- * workspaces that a policy grants, since a program begins in the first of them.
+ * Guards the programs of tools, and those of their constant arguments and variables that are files, including
+ * those in the directories and workspaces that a policy grants, since a program begins in the first of them.
  */
 export function guardPrograms(
   tools: readonly Tool<never, never>[],

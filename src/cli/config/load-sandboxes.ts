@@ -171,7 +171,7 @@ async function loadCredentials(
     const text =
       path === undefined ? undefined : await readTextBeside(path, entry, ["remote", name], problems);
     if (text !== undefined) tls[name] = text;
-    // The file that cannot be read is reported, and not that the other one lacks it.
+    // Reports only the file that cannot be read, not that the other one lacks it.
     else if (path !== undefined) return {};
   }
   const token = tokenEntry && (await readToken(tokenEntry, entry, ["remote", "token"], problems));

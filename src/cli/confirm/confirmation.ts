@@ -40,7 +40,7 @@ export interface AskedCall {
   readonly expiresAt: number;
 }
 
-/** The most characters of a call's id that are shown. */
+/** Maximum number of characters of a call's id that are shown. */
 const MAX_ID_CHARS = 64;
 
 /** Terminals have a history, and people share it. */

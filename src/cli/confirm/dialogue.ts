@@ -212,7 +212,7 @@ export async function dispatchWithConfirmations(
   }
 }
 
-/** Has the person answer one confirmation. If the input has ended, it is denied. */
+/** Asks the person to answer one confirmation. If the input has ended, it is denied. */
 async function confirm(sessions: Sessions, dialogue: Dialogue, confirmation: Confirmation): Promise<void> {
   const { id, digest } = confirmation;
   if (confirmation.kind === "question") {

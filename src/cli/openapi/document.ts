@@ -8,10 +8,10 @@ import {
 import { escapePointer, lookUp, MISSING, parsePointer, UNREACHABLE } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
-/** The largest descriptions of public APIs have 12 MiB. Aliases count as what they stand for. */
+/** The largest descriptions of public APIs have 12 MiB. Aliases count as their targets. */
 const BOUNDS: SourceBounds = { length: 16 * 1_048_576, values: 1_000_000, roundsIntegers: true };
 
-/** The most references that lead from one to the next. */
+/** Maximum number of references that lead from one to the next. */
 const MAX_HOPS = 32;
 
 /** Why an operation is left out. `message` continues a sentence: "is left out: …". */
@@ -28,7 +28,7 @@ export interface Part {
 /** A description of an API in OpenAPI 3.0 or 3.1. References are followed within the document only. */
 export class OpenApiDocument {
   readonly source: ConfigSource;
-  /** Whether its version is 3.0, where what stands beside a reference in a schema has no meaning. */
+  /** Whether its version is 3.0, where siblings of a reference in a schema have no meaning. */
   readonly is30: boolean;
   readonly root: JsonObject;
 
@@ -41,7 +41,7 @@ export class OpenApiDocument {
   /**
    * Reads a file of YAML or JSON.
    *
-   * @throws {ConfigError} if it cannot be read, is too large, or is no description in a supported version.
+   * @throws {ConfigError} if it cannot be read, is too large, or is not a description in a supported version.
    */
   static async read(file: string): Promise<OpenApiDocument> {
     const source = await readConfigFile(file, file, BOUNDS);
@@ -63,7 +63,8 @@ export class OpenApiDocument {
    * Returns a part of the document: itself, or what its reference leads to.
    *
    * @param what Names the part in the error: `the parameter`.
-   * @throws {LeftOutError} if it is no map, or its reference leads out of the document, to nothing or in a circle.
+   * @throws {LeftOutError} if it is not a map, or its reference leads out of the document, to nothing or in a
+   *   circle.
    */
   resolve(value: JsonValue | undefined, path: ConfigPath, what: string): Part {
     let part = value;

@@ -14,10 +14,10 @@ const ANNOTATIONS: ReadonlySet<string> = new Set(["title", "description", "defau
 /** References that are resolved while a value is checked, by names. What they stand for is not checked. */
 const DYNAMIC: readonly string[] = ["$dynamicRef", "$recursiveRef"];
 
-/** The most schemas of one operation. */
+/** Maximum number of schemas of one operation. */
 const MAX_SCHEMAS = 5_000;
 
-/** The most levels of schemas within each other, without references. */
+/** Maximum number of levels of schemas within each other, without references. */
 const MAX_LEVELS = 60;
 
 const MAX_DESCRIPTION = 1_024;

@@ -22,12 +22,14 @@ export interface ImportedOperation {
 /** An argument's name: that of a property in every provider, and of a variable in a template. */
 const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Headers that are no parameters: what a document says of them is ignored (OpenAPI 3.1, "Parameter Object"). */
+/**
+ * Headers that are not parameters: what a document says of them is ignored (OpenAPI 3.1, "Parameter Object").
+ */
 const DESCRIBED_ELSEWHERE: readonly string[] = ["accept", "content-type", "authorization"];
 
 const CREDENTIAL_HEADERS: readonly string[] = ["cookie", "proxy-authorization"];
 
-/** The most schemas within one another that say what a parameter is. */
+/** Maximum number of schemas within one another that say what a parameter is. */
 const MAX_KIND_DEPTH = 16;
 
 const BODY = "body";

@@ -106,7 +106,8 @@ export function retryLater(again: () => Promise<void>): void {
 }
 
 /**
- * Returns a function that reads something, and tries again later if that fails. A call while it reads has it read once more.
+ * Returns a function that reads something, and tries again later if that fails. A call while it reads makes
+ * it read once more.
  *
  * @param problem Why it could not be read; `""` if it could.
  * @param onDone Called when nothing is left to read.

@@ -65,7 +65,7 @@ export async function logIn(token: string): Promise<void> {
 /** What ends with a login on this browser. None of them rejects. */
 export const beforeLogOut: (() => Promise<void>)[] = [];
 
-/** Has the server forget the cookie, and the page everything that it has read. */
+/** Makes the server forget the cookie, and the page everything that it has read. */
 export async function logOut(): Promise<void> {
   try {
     for (const end of beforeLogOut) await end();

@@ -1,6 +1,6 @@
 import { printableLine } from "../parts/format.ts";
 
-/** The most characters of a value in a line. */
+/** Maximum number of characters of a value in a line. */
 const MAX_VALUE = 80;
 
 /** A JSON value, as `JSON.parse` returns it. The arguments are canonical (RFC 8785), so that no number loses digits. */

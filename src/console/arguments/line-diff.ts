@@ -8,7 +8,7 @@ export interface DiffLine {
   readonly changed?: readonly [from: number, to: number];
 }
 
-/** The most changed lines that are compared; beyond it, one text is shown after the other. */
+/** Maximum number of changed lines that are compared; beyond it, one text is shown after the other. */
 const MAX_EDITS = 2_000;
 
 /** Compares two texts by their lines. */
@@ -38,7 +38,7 @@ function linesOf(text: string): readonly string[] {
   return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
 }
 
-/** The most characters of a word beside a change. */
+/** Maximum number of characters of a word beside a change. */
 const MAX_WORD = 20;
 
 /** Where a line differs from another one: whole words, so that the difference can be read. */

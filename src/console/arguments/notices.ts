@@ -15,7 +15,7 @@ export interface Compared {
   readonly current?: string | null | undefined;
 }
 
-/** The most notices, and the most foreign characters in each. */
+/** Maximum number of notices, and of foreign characters in each. */
 const MAX_NOTICES = 12;
 const MAX_CHARS = 200;
 /** With how many other calls a call is compared at least before something is unusual. */

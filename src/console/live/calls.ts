@@ -3,7 +3,7 @@ import type { CallSummary, Calls } from "../../shapes/calls.ts";
 import { get, messageOf, rereading, withQuery } from "../api/http.ts";
 import { type CallFilter, isEmpty, isOpen } from "./call-rows.ts";
 
-/** The most calls that the page stores, as many as the server. */
+/** Maximum number of calls that the page stores, as many as the server. */
 const MAX_CALLS = 10_000;
 const PAGE = 500;
 
@@ -35,8 +35,8 @@ export function takeCalls(changed: readonly CallSummary[]): void {
 let mark: string | undefined;
 
 /**
- * Reads the newest calls: one page at first. Later, it reads all that the page may have missed: calls that began, and calls
- * that ended. A call while it reads has it read once more.
+ * Reads the newest calls: one page at first. Later, it reads all that the page may have missed: calls that
+ * began, and calls that ended. A call while it reads makes it read once more.
  */
 export const loadCalls: () => Promise<void> = rereading(readNewest, callsProblem, () => {
   hasLoaded.value = true;

@@ -4,7 +4,7 @@ import type { JsonMembers } from "../arguments/fields.ts";
 import { comparable } from "../arguments/notices.ts";
 import { confirmations } from "./confirmations.ts";
 
-/** The most calls of its tool that a call is compared with, and the most that are remembered. */
+/** Maximum number of calls of its tool that a call is compared with, and of calls that are remembered. */
 const MAX_PEERS = 20;
 const MAX_KNOWN = 500;
 

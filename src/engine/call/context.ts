@@ -102,8 +102,8 @@ export type DispatchContext<Embedder = unknown> = {
    */
   readonly redaction?: Redaction;
   /**
-   * Has the execution of a call that was cancelled or timed out keep what its tool had streamed (`partialOutput`), without
-   * these secrets. Default: it is not retained.
+   * Retains in the execution of a call that was cancelled or timed out what its tool had streamed
+   * (`partialOutput`), without these secrets. Default: it is not retained.
    */
   readonly partialOutput?: Redaction;
   /** Asks a person about the calls that the policy asks about. Default: these calls are denied. */
@@ -234,12 +234,12 @@ const REQUIRED = ["registry", "policy", "sandboxes", "sessionId"] as const satis
 let lastPassed: Partial<DispatchContext> = {};
 
 /**
- * Checks what a dispatch throws for: a context that is a mistake of the program. Everything else that can go wrong, such as a
- * policy that throws, gives an execution.
+ * Checks what a dispatch throws for: an invalid context, which is an error of the program. Everything else
+ * that can go wrong, such as a policy that throws, gives an execution.
  *
  * @returns the context, with the path of its workspace as the system would write it.
- * @throws {TypeError} if the context is no object, lacks a member that is required, has one that is unknown or of a wrong type, or
- *   a number that is not valid.
+ * @throws {TypeError} if the context is not an object, lacks a member that is required, has one that is
+ *   unknown or of a wrong type, or a number that is not valid.
  */
 export function checkContext(ctx: DispatchContext): DispatchContext {
   if (ctx === lastPassed) return ctx;

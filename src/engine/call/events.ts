@@ -39,7 +39,7 @@ export type DispatchEventBody =
       readonly decision: "allow" | "ask" | "deny";
       /** The names of the policy's rules that led to the decision. Empty if the policy names none. */
       readonly rules: readonly string[];
-      /** Why the policy denies the call, or what it has a person asked. */
+      /** Why the policy denies the call, or what it asks a person. */
       readonly reason?: string;
       /** The rules that would have allowed a denied call, and what they missed. */
       readonly near?: readonly NearMiss[];
@@ -154,7 +154,7 @@ export class EventStream {
   #keepsProgress = false;
 
   /**
-   * Has calls that begin from now on keep their progress, which `progressOf` returns for their events.
+   * Retains the progress of calls that begin from now on, which `progressOf` returns for their events.
    *
    * @internal
    */
@@ -220,7 +220,10 @@ export interface TracedCall {
 export interface CallTrace extends TaskTrace {
   /** A policy decided on the call: called again after a person has confirmed it. */
   decided(decision: TracedDecision): void;
-  /** Runs the call's work, such that what the work traces belongs to the call. Returns what `work` returns. The work runs once, also if this method does not run it. */
+  /**
+   * Runs the call's work, such that what the work traces belongs to the call. Returns what `work` returns.
+   * The work runs once, even if this method does not run it.
+   */
   run<Result>(work: () => Result): Result;
   /** The last call: the call has its result. */
   ended(end: TracedEnd): void;

@@ -23,13 +23,14 @@ import { decideAgain } from "./place.ts";
 const MAX_TIMES = 2;
 
 /**
- * Has a person confirm a call that the policy asks about. The call has its placement, since a person is asked only about
- * calls that could run. After the answer, the tool is looked up and the policy consulted once more: both may have changed
- * meanwhile. If the definition of the tool or a wider grant is no longer what the person saw, the person is asked again,
- * once; arguments that the person wrote for another definition are dropped.
+ * Asks a person to confirm a call that the policy asks about. The call has its placement, since a person is
+ * asked only about calls that could run. After the answer, the tool is looked up and the policy consulted
+ * once more: both may have changed meanwhile. If the definition of the tool or a wider grant is no longer
+ * what the person saw, the person is asked again, once; arguments that the person wrote for another
+ * definition are dropped.
  *
- * @throws {Refusal} `user_denied`, `confirmation_timeout`, `permission_denied`, `cancelled`, and what the earlier steps
- *   throw.
+ * @throws {Refusal} `user_denied`, `confirmation_timeout`, `permission_denied`, `cancelled`, and what the
+ *   earlier steps throw.
  */
 export function confirm(call: PlacedCall): undefined | Promise<undefined> {
   if (call.decision.decision !== "ask" || isConfirmedBefore(call)) return undefined;

@@ -178,12 +178,12 @@ function set(call: ParsedCall, paths: readonly DeclaredPath[]): undefined {
   call.declaredPaths = paths;
 }
 
-/** The most problems that the model reads. */
+/** Maximum number of problems that the model reads. */
 const MAX_PROBLEMS = 10;
 
 /**
- * Has the tool check a call that has its grant, if it declares a `preflight`: so no person is asked about a call that
- * cannot run.
+ * Lets the tool check a call that has its grant, if it declares a `preflight`: so no person is asked about a
+ * call that cannot run.
  *
  * @throws {Refusal} `validation_error` with the problems; `cancelled`.
  */

@@ -16,10 +16,11 @@ import type { CallState, PlacedCall } from "../state.ts";
 import { shownName } from "../state.ts";
 
 /**
- * Records the call before its sandbox gets it. It waits until the record is durable, unless the tool declares that it
- * changes nothing, and the journal does not ask for more.
+ * Records the call before its sandbox gets it. It waits until the record is durable, unless the tool declares
+ * that it changes nothing, and the journal does not ask for more.
  *
- * @throws {Refusal} `sandbox_unavailable` if the record cannot be written; `cancelled`, also while it is being written.
+ * @throws {Refusal} `sandbox_unavailable` if the record cannot be written; `cancelled`, even while it is
+ *   being written.
  */
 export function record(call: PlacedCall): undefined | Promise<undefined> {
   const { suspension, claim } = call.caller ?? {};
@@ -128,7 +129,7 @@ export interface RecordSink<Of> {
   begin?(of: Of, record: DispatchedRecord): undefined | Promise<void>;
   /** Called with the end of a call that began. If it throws, the sinks below it are not called. */
   end?(of: Of, record: EndedRecord): unknown;
-  /** Called with a call that does not run, also after `begin` has failed. */
+  /** Called with a call that does not run, even after `begin` has failed. */
   deny?(of: Of, record: DeniedRecord): unknown;
 }
 

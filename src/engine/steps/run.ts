@@ -31,7 +31,7 @@ import { type PlacedCall, shownName, suspendable } from "../state.ts";
 import { WorkReport } from "../work-report.ts";
 import { callableNames, canCall } from "./parse.ts";
 
-/** The most answers of a call that its execution names. */
+/** Maximum number of answers of a call that its execution names. */
 const MAX_ANSWERS = 100;
 
 const nobodyWithoutEffect: AskForTask = () => Promise.reject(nobodyToAsk("none"));

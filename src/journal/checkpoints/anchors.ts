@@ -18,7 +18,7 @@ export function checkAnchors(anchors: readonly Anchor[]): readonly Anchor[] {
 export class Anchors implements AsyncDisposable {
   readonly #lines: readonly AnchorLine[];
 
-  /** @param onFailed Called with each time that an anchor did not take a checkpoint. */
+  /** @param onFailed Called each time that an anchor did not accept a checkpoint. */
   constructor(anchors: readonly Anchor[], onFailed: (reason: string) => void) {
     this.#lines = anchors.map((anchor) => new AnchorLine(anchor, onFailed));
   }

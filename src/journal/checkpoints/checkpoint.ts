@@ -20,7 +20,7 @@ export interface Checkpoint extends CheckpointHead {
   readonly note: SignedNote;
 }
 
-/** The most journals that a checkpoint names. */
+/** Maximum number of journals that a checkpoint names. */
 export const MAX_PEERS = 64;
 
 /** The lines of a checkpoint before the signature: three, and one for each peer. */
@@ -132,7 +132,7 @@ export class KnownHeads {
       this.add({ records, digest, source });
   }
 
-  /** @throws {JournalError} if the digest of a line is another one than is known. */
+  /** @throws {JournalError} if the digest of a line differs from the known one. */
   compare(seq: number, digest: string): void {
     const known = this.#heads.get(seq);
     if (known !== undefined && known.digest !== digest) throw contradicts(known);

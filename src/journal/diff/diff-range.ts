@@ -117,7 +117,10 @@ export function parseText(text: string): JsonValue | undefined {
 /** The number of outcomes that are retained, since most journals have equal calls. */
 const MAX_KEPT = 10_000;
 
-/** One in so many calls must be equal to an earlier one, or keeping outcomes takes longer than deciding again. */
+/**
+ * One in this many calls must be equal to an earlier one, or keeping outcomes takes longer than deciding
+ * again.
+ */
 const RARE = 10;
 
 /** Outcomes of earlier calls by everything on which they depend, as long as equal calls are frequent enough. */

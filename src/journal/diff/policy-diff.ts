@@ -124,10 +124,10 @@ export interface LatestDiffOptions {
   /** Of the journal. */
   readonly directory: string;
   readonly sources: ComparedSources;
-  /** The most calls. */
+  /** Maximum number of calls. */
   readonly last: number;
-  /** The most bytes of the journal that are read. */
+  /** Maximum number of bytes of the journal that are read. */
   readonly maxBytes: number;
-  /** The most changed calls that are listed. */
+  /** Maximum number of changed calls that are listed. */
   readonly maxChanged: number;
 }

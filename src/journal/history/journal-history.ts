@@ -48,12 +48,12 @@ interface JournalSummary {
   readonly isSigned: boolean;
 }
 
-/** The most bytes after a call that are read for its end. */
+/** Maximum number of bytes after a call that are read for its end. */
 const MAX_BYTES_BEHIND = 67_108_864;
-/** The most bytes that are read for a comparison of policies. */
+/** Maximum number of bytes that are read for a comparison of policies. */
 const MAX_COMPARED_BYTES = 67_108_864;
 
-/** The most calls that are listed because the decisions on them differ. */
+/** Maximum number of calls that are listed because the decisions on them differ. */
 const MAX_CHANGED = 500;
 
 /** Reads the calls of a journal that is in use, without reading all of it. */
@@ -98,7 +98,7 @@ export class JournalHistory {
   }
 
   /**
-   * Has the index read on, so that {@link overview} has little to read.
+   * Lets the index read further, so that {@link overview} has little to read.
    *
    * @throws like {@link calls}.
    */
@@ -267,7 +267,7 @@ async function compareInThread(workerData: LatestDiffOptions, signal: AbortSigna
   }
 }
 
-/** The most bytes that are counted in this thread: more of them would stall it for too long. */
+/** Maximum number of bytes that are counted in this thread: more of them would stall it for too long. */
 const MAX_BYTES_HERE = 4_194_304;
 /** After how many records the index is stored. */
 const SAVED_AFTER = 20_000;
@@ -321,7 +321,7 @@ class FollowedIndex {
     return true;
   }
 
-  /** Has a thread count what is behind, and waits for it for a short time. */
+  /** Lets a thread count what is behind, and waits for it for a short time. */
   async #hasCaughtUp(): Promise<boolean> {
     this.#thread ??= countInThread(this.#directory).finally(() => {
       this.#thread = undefined;

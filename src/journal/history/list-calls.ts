@@ -30,13 +30,13 @@ export interface HistoryCall {
 export interface HistoryQuery {
   /** Only calls whose record has a lower number. Default: all. */
   readonly before?: number | undefined;
-  /** The most calls. */
+  /** Maximum number of calls. */
   readonly limit: number;
   /** Only calls of this tool, this session, or that ended with this code. Default: all. */
   readonly tool?: string | undefined;
   readonly session?: string | undefined;
   readonly code?: string | undefined;
-  /** Only calls that ended so. Default: all, also those that have not ended. */
+  /** Only calls that ended so. Default: all, including those that have not ended. */
   readonly outcome?: CallOutcome | undefined;
   /** Only calls whose decision this rule led to, or that were granted this sandbox. Default: all. */
   readonly rule?: string | undefined;
@@ -54,7 +54,7 @@ export interface HistoryQuery {
   readonly until?: number | undefined;
   /** Only calls of principals for which it returns true; `undefined` stands for calls without a principal. */
   readonly isVisible: (principal: string | undefined) => boolean;
-  /** How names are shown. A name is wanted also if it is shown as the query has it. Default: as they are. */
+  /** How names are shown. A name is wanted even if it is shown as the query has it. Default: as they are. */
   readonly shown?: ((name: string) => string) | undefined;
   /** Ends the reading with its reason. */
   readonly signal?: AbortSignal;
@@ -63,7 +63,10 @@ export interface HistoryQuery {
 /** Calls, the latest first. */
 export interface HistoryPage {
   readonly calls: readonly HistoryCall[];
-  /** The `before` of the next page, also if this one is empty: a page ends when enough of the journal was read. */
+  /**
+   * The `before` of the next page, even if this one is empty: a page ends when enough of the journal was
+   * read.
+   */
   readonly next?: number;
 }
 
@@ -107,9 +110,12 @@ class CallEnds {
   }
 }
 
-/** The most bytes that are read for a page. They are parsed in this thread, a quarter of a megabyte at a time. */
+/**
+ * Maximum number of bytes that are read for a page. They are parsed in this thread, a quarter of a megabyte
+ * at a time.
+ */
 const MAX_BYTES = 8_388_608;
-/** The most bytes behind a page that are read for the ends of its calls. */
+/** Maximum number of bytes behind a page that are read for the ends of its calls. */
 const MAX_BYTES_BEHIND = 4_194_304;
 
 /**

@@ -83,7 +83,7 @@ export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
   };
 }
 
-/** The most characters of the paths of changed files in a record. */
+/** Maximum number of characters of the paths of changed files in a record. */
 const MAX_CHANGES_LENGTH = 65_536;
 
 /** Cuts a list of changes that would be longer than most journals. */

@@ -80,7 +80,10 @@ export function quantile(counts: ReadonlyMap<number, number>, share: number): nu
   return SHORTEST_MS * 2 ** (Math.max(0, found - 0.5) / PER_DOUBLING);
 }
 
-/** The most counters of a series, because a hostile model makes up names: further names are counted under {@link OTHERS}. */
+/**
+ * Maximum number of counters of a series, because a hostile model makes up names: further names are counted
+ * under {@link OTHERS}.
+ */
 const MAX_COUNTERS = 200_000;
 
 /** The counters of a step of time, by the id of the principal whose calls they count; `""` for calls without one. */
@@ -180,7 +183,7 @@ const DAY_MS = 86_400_000;
 /** How far back calls are counted. */
 export const COUNTED_MS: number = 31 * DAY_MS;
 
-/** The most sessions, and the most calls that run, that are remembered. */
+/** Maximum number of sessions, and of calls that run, that are remembered. */
 const MAX_REMEMBERED = 10_000;
 
 /** The finest steps of time in which calls of a range are counted. */

@@ -75,7 +75,7 @@ export interface OverviewApprover extends OverviewNamed {
   readonly p95Ms?: number;
 }
 
-/** The most names of a list. */
+/** Maximum number of names of a list. */
 const MAX_LISTED = 20;
 
 const RANGES: Readonly<Record<OverviewRange, { fineness: Fineness; stepMs: number; steps: number }>> = {

@@ -14,7 +14,7 @@ import { directoryOf, type JournalFileName, listFiles, parseFileName } from "../
 import { LineReader } from "../storage/line-reader.ts";
 import { answerIn, isQuick, principalIn, rulesIn, sandboxIn } from "./record-members.ts";
 
-/** Why a recorded call is no evidence. */
+/** Why a recorded call is not evidence. */
 export type NoEvidence =
   | UnusableCause
   | "excluded"
@@ -141,7 +141,7 @@ class JournalEvidence {
     return this.#untrusted;
   }
 
-  /** Yields each call that ran, or why it is no evidence. */
+  /** Yields each call that ran, or why it is not evidence. */
   async *read(): AsyncGenerator<AllowedCall | NoEvidence, void> {
     for (const { path } of this.#files) {
       for await (const lines of new LineReader(path).batches()) {

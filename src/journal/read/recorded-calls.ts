@@ -6,7 +6,7 @@ import type { JournalEntry } from "../line/entry.ts";
 import { RecordedInputs } from "../recorded-inputs.ts";
 import { ArgumentReader } from "./argument-reader.ts";
 
-/** What stands in place of a secret in recorded arguments, or in the names of their members: see `Redaction`. */
+/** The replacement of a secret in recorded arguments, or in the names of their members: see `Redaction`. */
 const MARK = "[redacted: ";
 
 /** Why a recorded call cannot be decided again. */

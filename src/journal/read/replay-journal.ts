@@ -23,7 +23,7 @@ export interface ReplayReport {
   readonly undecidable: ReadonlyMap<UndecidableCause, number>;
 }
 
-/** A recorded call on which its policy decides otherwise now. */
+/** A recorded call on which its policy decides differently now. */
 export interface ReplayDifference {
   readonly entry: JournalEntry;
   /** Canonical JSON of decision and rules. */

@@ -40,7 +40,7 @@ export class AppendFile implements AsyncDisposable {
     return this.#place.path;
   }
 
-  /** Why nothing can be written: the path no longer leads to the file, or its size is another one. */
+  /** Why nothing can be written: the path no longer leads to the file, or its size has changed. */
   get problem(): string | undefined {
     const found = this.#place.look();
     if (typeof found === "string") return found;
@@ -119,7 +119,7 @@ const INITIAL_BYTES = 65_536;
 /** A buffer that became longer for one group is not retained. */
 const MAX_KEPT_BYTES = 4_194_304;
 
-/** The most bytes of a UTF-16 code unit in UTF-8. */
+/** Maximum number of bytes of a UTF-16 code unit in UTF-8. */
 const MAX_UNIT_BYTES = 3;
 const NEWLINE = 0x0a;
 

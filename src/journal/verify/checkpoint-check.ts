@@ -141,7 +141,7 @@ export class CheckpointCheck {
     this.#keys = keys;
   }
 
-  /** The most records that a checkpoint covers; 0 if none. */
+  /** The highest number of records that a checkpoint covers; 0 if none. */
   get last(): number {
     return this.#last;
   }

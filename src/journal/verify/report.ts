@@ -50,7 +50,7 @@ export interface JournalReport {
   readonly last: number;
   /** The number of records before `first` that were archived. Default: none. */
   readonly archived?: number;
-  /** The half-written line at the end, which a crash leaves. It is no contradiction. Default: none. */
+  /** The half-written line at the end, which a crash leaves. It is not a contradiction. Default: none. */
   readonly torn?: { readonly file: string; readonly bytes: number };
   /** Default: none. */
   readonly contradiction?: JournalContradiction;

@@ -321,7 +321,7 @@ export async function readAll(paths: readonly string[]): Promise<FoundFiles["che
   return read.flat();
 }
 
-/** Removes what stands in a file. */
+/** Removes the lines of a file from `wanted`. */
 async function strike(wanted: Map<string, number>, file: string): Promise<void> {
   if (!existsSync(file)) return;
   for await (const lines of new LineReader(file).batches()) {

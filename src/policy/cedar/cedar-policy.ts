@@ -66,14 +66,15 @@ export interface CedarPolicyOptions {
 }
 
 /**
- * Opens a policy that is written in Cedar. It needs the optional peer `@cedar-policy/cedar-wasm`, version 4.13.
+ * Opens a policy that is written in Cedar. It needs the optional peer `@cedar-policy/cedar-wasm`, version
+ * 4.13.
  *
- * `forbid` denies a call, and `permit` allows it, under a grant. A permit with `@ask("question")` has a person asked, even if
- * another permit allows the call. Other annotations: `@id`, which names the policy in decisions, `@remember("session")`,
- * `@grant`, `@reason` of a `forbid`, and `@owner`.
+ * `forbid` denies a call, and `permit` allows it, under a grant. A permit with `@ask("question")` asks a
+ * person, even if another permit allows the call. Other annotations: `@id`, which names the policy in
+ * decisions, `@remember("session")`, `@grant`, `@reason` of a `forbid`, and `@owner`.
  *
- * Cedar skips a policy that fails, such as one whose integers overflow. Here a call is denied if a `forbid` or a permit
- * with `@ask` fails, and also if its arguments have no exact representation in Cedar.
+ * Cedar skips a policy that fails, such as one whose integers overflow. Here a call is denied if a `forbid`
+ * or a permit with `@ask` fails, and also if its arguments have no exact representation in Cedar.
  *
  * @throws {ConfigError} with every problem of the policies, with its position.
  * @throws {TypeError} if a grant is invalid.
@@ -292,7 +293,7 @@ const NOTHING: Evaluated = Object.freeze({ satisfied: [], errored: [], residuals
 
 const UNCLEAR_PATH = deny("no Cedar policy permits this call as its paths and URLs are otherwise spelled");
 
-/** Whether a policy can forbid a call that others permit, or have a person asked. */
+/** Whether a policy can forbid a call that others permit, or ask a person. */
 function canRestrict({ effect, annotations: { ask } }: CedarStatement): boolean {
   return effect === "forbid" || ask !== undefined;
 }

@@ -65,7 +65,7 @@ function areImplied(
   );
 }
 
-/** What all must be met for conditions to be met. */
+/** Everything that must be met for conditions to be met. */
 interface Conjuncts {
   readonly conditions: readonly { readonly key: string; readonly condition: RuleCondition }[];
   /** The members of each `any`. */
@@ -75,7 +75,7 @@ interface Conjuncts {
 const NONE: Conjuncts = { conditions: [], choices: [] };
 const found = new WeakMap<RuleConditions, Conjuncts>();
 
-/** Returns what all must be met for conditions to be met, without the nesting of `all`. */
+/** Returns everything that must be met for conditions to be met, without the nesting of `all`. */
 export function conjuncts(when?: RuleConditions): Conjuncts {
   if (when === undefined) return NONE;
   const known = found.get(when) ?? flatten(when);

@@ -11,7 +11,7 @@ const MAX_SHOWN_TOOLS = 5;
 
 const MAX_INPUT_LENGTH = 200;
 
-/** A witness this close to the present is one at any time. */
+/** A witness this close to the present holds at any time. */
 const PRESENT_MS = 60_000;
 
 /** Returns warnings for names and tags of invariants that no tool has: the invariants say nothing about them. */

@@ -35,7 +35,7 @@ export function unknownNames(
   ];
 }
 
-/** Says that no tool has a name, and which one is most likely meant. */
+/** Returns a message that no tool has a name, with the one that is most likely meant. */
 export function unregistered(name: string, names: readonly string[]): string {
   return `no tool '${name}' is registered${didYouMean(name, names)}`;
 }

@@ -24,8 +24,9 @@ const POLL_MS = 2_000;
 type FileStamp = string;
 
 /**
- * Calls a function each time when the contents of a file have changed and then been left alone for a while. It watches
- * the file's directory, because editors replace files by others of the same name. It does not keep the process running.
+ * Calls a function each time when the contents of a file have changed and then been left alone for a while.
+ * It watches the file's directory, because editors replace files with others of the same name. It does not
+ * keep the process running.
  */
 export class FileWatch implements Disposable {
   readonly #path: string;
@@ -136,8 +137,8 @@ export interface PolicyFile extends RuntimePolicy, AsyncDisposable {
 }
 
 /**
- * Opens a policy file, as `loadPolicyFile` does, as a policy that can be reloaded. A new version is checked whole before
- * it decides, its invariants included. Calls that were decided before keep their grants.
+ * Opens a policy file, as `loadPolicyFile` does, as a policy that can be reloaded. A new version is checked
+ * as a whole before it decides, including its invariants. Calls that were decided before keep their grants.
  *
  * @throws {ConfigError} with every problem, if the file cannot be used now.
  */

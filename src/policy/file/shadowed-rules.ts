@@ -37,10 +37,10 @@ interface Placed {
   readonly isSpelled: boolean;
 }
 
-/** The most comparisons of rules with each other. Large policies are not compared completely. */
+/** Maximum number of comparisons of rules with each other. Large policies are not compared completely. */
 const MAX_COMPARED = 500_000;
 
-/** The most rules among which those are looked for that together decide on all calls. */
+/** Maximum number of rules among which those are looked for that together decide on all calls. */
 const MAX_CASES = 32;
 
 /**

@@ -33,7 +33,10 @@ export const TOOL_NAMES: JsonObject = {
     "must be a tool name without spaces, in which * matches any number of characters and \\* is a star",
 };
 
-/** The most names, origins or files of one grant: what several rules have in common is found by comparing them. */
+/**
+ * Maximum number of names, origins or files of one grant: what several rules have in common is found by
+ * comparing them.
+ */
 const MAX_GRANTED = 1_000;
 
 const NAMES = { type: "array", maxItems: MAX_GRANTED, items: { type: "string", minLength: 1 } };

@@ -39,8 +39,8 @@ export interface ResourceLimits {
   /** Bytes of address space of each process of the tool: only in the sandbox `process`. */
   readonly processMemoryBytes?: number;
   /**
-   * Milliseconds for which the call can wait for people in all, also while no process runs it: `wallTimeMs` stands still
-   * meanwhile. Only in the sandbox `quickjs`.
+   * Milliseconds for which the call can wait for people in all, even while no process runs it: `wallTimeMs`
+   * stands still meanwhile. Only in the sandbox `quickjs`.
    */
   readonly waitTimeMs?: number;
 }

@@ -23,7 +23,7 @@ type Value = ArgumentLeaf["value"];
 
 /** So many different values must have a shape in common, or a source, before other values are allowed. */
 const MIN_DISTINCT = 3;
-/** The most values that are remembered of an argument, and the most of them that a rule lists. */
+/** Maximum number of values of an argument that are remembered, and of those that a rule lists. */
 const MAX_REMEMBERED = 500;
 const MAX_LISTED = 30;
 const MAX_LENGTH = 200;

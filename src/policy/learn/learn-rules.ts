@@ -7,7 +7,7 @@ import type { AllowRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
 import type { LearnedCondition } from "./evidence.ts";
 import { type AllowedCall, type Evidence, groupKey, leavesOf, Support } from "./evidence.ts";
 
-/** A rule has evidence from at least so many sessions. */
+/** A rule has evidence from at least this many sessions. */
 const MIN_SESSIONS = 2;
 
 /** A rule, and why it is proposed. */
@@ -51,7 +51,10 @@ interface Candidate {
   readonly seen: Set<string>;
 }
 
-/** The most different calls of a rule that are remembered, to find a witness in what lists of values allow together. */
+/**
+ * Maximum number of different calls of a rule that are remembered, to find a witness in what lists of values
+ * allow together.
+ */
 const MAX_SEEN = 1_000;
 const MAX_COMBINATIONS = 500;
 

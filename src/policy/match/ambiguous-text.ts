@@ -17,8 +17,8 @@ const IN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^?#]*(?:\/\/|%(?:2f|5c|00|25))/i;
 const NO_PATH = /^$|[\0\\]/;
 
 /**
- * The patterns of ambiguous texts that are not too long, without what URL parsers remove. `unless` is one of texts to which the
- * pattern does not apply.
+ * The patterns of ambiguous texts that are not too long, without what URL parsers remove. `unless` matches
+ * texts to which the pattern does not apply.
  */
 export const AMBIGUITIES: readonly { readonly pattern: RegExp; readonly unless?: RegExp }[] = [
   { pattern: NO_PATH },

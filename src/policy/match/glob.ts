@@ -38,7 +38,10 @@ export function compileGlob(pattern: string): (text: string) => boolean {
   };
 }
 
-/** Returns a regular expression that matches the same texts as a valid glob, of those that are not empty and have no empty segments. */
+/**
+ * Returns a regular expression that is equivalent to a valid glob, for texts that are not empty and have no
+ * empty segments.
+ */
 export function globPattern(glob: string): string {
   const alternatives = expandBraces(glob).map(compileAlternative).map(patternOfSegments);
   return `^(?:${alternatives.join("|")})/?$`;
@@ -46,7 +49,7 @@ export function globPattern(glob: string): string {
 
 function patternOfSegments(all: readonly Segment[]): string {
   const once = all.filter((segment, index) => !isGlobstar(segment) || all[index - 1] !== segment);
-  // Empty segments of a text are its first one, and both of the root.
+  // The empty segments of a text are the first one of an absolute path, and both of the root.
   const segments = isGlobstar(once[0] as Segment) && once[1] === "" ? once.slice(1) : once;
   if (segments.indexOf("", 1) >= 0) {
     const others = segments.filter((segment) => !isGlobstar(segment));
@@ -80,7 +83,7 @@ function escaped(character: string): string {
   return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }
 
-/** Several rules are about the same argument. */
+/** The last text is cached, since several rules often match the same argument. */
 let lastSplit: { readonly text: string; readonly segments: readonly string[] } = { text: "", segments: [""] };
 
 function segmentsOf(text: string): readonly string[] {

@@ -30,11 +30,13 @@ import {
 import { groupAlike, type MinimalGrant, mayViolate, minimalGrants } from "./minimal-grants.ts";
 import { templateRequirements, WitnessSearch } from "./witness/witness-search.ts";
 
-/** The most failures that are examined and reported for one invariant. */
+/** Maximum number of failures that are examined and reported for one invariant. */
 const MAX_FAILURES = 20;
 /** The most that is looked at for all invariants together, in rules that a call must not meet. */
 const MAX_WORK = 1_000_000;
-/** The most comparisons of an invariant with what rules grant to a tool, for all invariants together. */
+/**
+ * Maximum number of comparisons of an invariant with what rules grant to a tool, for all invariants together.
+ */
 const MAX_COMPARED = 1_000_000;
 
 /** Thrown if a policy has more invariants than can be proved for its rules and tools. */

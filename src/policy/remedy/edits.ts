@@ -16,7 +16,10 @@ import {
 import { ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 
-/** The most characters of arguments that are written whole; of longer ones, only members of up to `MAX_MEMBER_CHARS` are. */
+/**
+ * Maximum number of characters of arguments that are written whole; of longer ones, only members of up to
+ * `MAX_MEMBER_CHARS` are.
+ */
 const MAX_INPUT_CHARS = 1_000;
 
 const MAX_MEMBER_CHARS = 200;
@@ -47,13 +50,13 @@ export interface EditedPolicy {
 /** The longest value of an argument that becomes part of a rule. */
 const MAX_VALUE_CHARS = 200;
 
-/** The most rules that are widened. */
+/** Maximum number of rules that are widened. */
 const MAX_RULES = 10;
 
 /** What a glob means literally. */
 const LITERAL = /^[\w./@:+=, -]+$/;
 
-/** The most rules whose grant is tried for a call that no rule allows. */
+/** Maximum number of rules whose grant is tried for a call that no rule allows. */
 const MAX_GRANTS = 10;
 /** The limits of a grant that no rule is a model for. */
 const CAUTIOUS_LIMITS = { wallTimeMs: 10_000 } as const;
@@ -327,7 +330,7 @@ function conditionsOf({ values }: CallSelector): RuleConditions {
   ) as RuleConditions;
 }
 
-/** Adds to the conditions of a rule that a call is another one than this one. */
+/** Adds to the conditions of a rule that a call differs from this one. */
 function exceptCall(when: RuleConditions | undefined, { values }: CallSelector): RuleConditions {
   const others = Object.entries(values).map(
     ([key, value]) => [key, { not: { equals: value } }] as const satisfies readonly [string, RuleCondition],

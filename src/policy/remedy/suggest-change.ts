@@ -56,7 +56,9 @@ interface WithheldSuggestion {
   readonly withheld: string;
 }
 
-/** The most arguments that are changed one by one, and tools that are tried with the same arguments. */
+/**
+ * Maximum number of arguments that are changed one by one, and tools that are tried with the same arguments.
+ */
 const MAX_ARGUMENTS = 20;
 
 const MAX_TOOLS = 200;
@@ -67,9 +69,9 @@ interface Neighbour {
   readonly request: PolicyRequest;
 }
 
-/** The most changes that are tried for one policy. */
+/** Maximum number of changes that are tried for one policy. */
 const MAX_TRIED = 100;
-/** The most changes that a suggestion has. */
+/** Maximum number of changes that a suggestion has. */
 const MAX_EDITS = 10;
 /** The longest policy for which a change is looked for. It is loaded again, on the main thread. */
 const MAX_POLICY_CHARS = 500_000;

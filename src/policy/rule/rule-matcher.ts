@@ -136,7 +136,7 @@ export class RuleMatcher {
   /** Whether a call of a concerned tool meets all conditions: `"no"` if it fails one, even if some are unclear. */
   match(call: MatchedCall): Match {
     let match: Match = "yes";
-    // Written out, as this is the most frequent of all tests.
+    // Written out, as this test is the most frequent one.
     for (const test of this.#tests) {
       const answer = test(call);
       if (answer === "no") return "no";

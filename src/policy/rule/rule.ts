@@ -28,9 +28,12 @@ interface HistoryWindow {
 export interface CountCondition extends HistoryWindow {
   /** Patterns of the tools whose calls count, like those of `tools`. */
   readonly count: readonly string[];
-  /** There were fewer calls than this, without the call that is decided on: at most so many calls get through. */
+  /**
+   * There were fewer calls than this, without the call that is decided on: at most this many calls get
+   * through.
+   */
   readonly lessThan?: number | ValueReference;
-  /** There were at least so many calls, without the call that is decided on. */
+  /** There were at least this many calls, without the call that is decided on. */
   readonly atLeast?: number | ValueReference;
 }
 

@@ -183,9 +183,9 @@ export interface HostFactory<Input = never, Embedder = unknown> {
 
 /**
  * A function of an ES module that runs in a worker thread of the pool: for CPU-bound work, which a deadline
- * can end only in a thread. A thread runs one call at a time, also while that only waits: use a function in this process for
- * what waits for a server or a disk. Each thread imports the module once, so module state is neither fresh for each call nor
- * shared by all calls.
+ * can end only in a thread. A thread runs one call at a time, even while that only waits: use a function in
+ * this process for what waits for a server or a disk. Each thread imports the module once, so module state is
+ * neither fresh for each call nor shared by all calls.
  */
 export interface HostModule {
   /** The ES module: an absolute path or a `file:` URL. */

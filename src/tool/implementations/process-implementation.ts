@@ -39,7 +39,9 @@ export interface ProcessImplementation<Input = never> {
    * a `ToolFailure` that it throws.
    */
   readonly result?: (completion: ProgramCompletion, input: Input) => unknown;
-  /** Environment variables with their values, which are no secrets. They replace granted ones. Default: none. */
+  /**
+   * Environment variables with their values, which are not secrets. They replace granted ones. Default: none.
+   */
   readonly env?: Readonly<Record<string, string>>;
   /**
    * The working directory, relative to the first granted directory. A call fails with `permission_denied` if it leads out

@@ -57,7 +57,10 @@ export interface HttpImplementation {
    */
   readonly bodyFormat?: "json" | "form" | "multipart";
   readonly response?: HttpResponseRules;
-  /** The most redirects that are followed, all to granted origins. With the default 0, a redirect fails the call. */
+  /**
+   * Maximum number of redirects that are followed, all to granted origins. With the default 0, a redirect
+   * fails the call.
+   */
   readonly maxRedirects?: number;
 }
 
@@ -219,7 +222,7 @@ export interface ExecutorAddress {
   readonly isPrivate: boolean;
 }
 
-/** The most executors of one tool; more can be put behind a load balancer. */
+/** Maximum number of executors of one tool; more can be put behind a load balancer. */
 const MAX_EXECUTORS = 64;
 
 /** Parses the `executor` of an implementation into unique addresses. Returns the problem if it is not valid. */

@@ -7,7 +7,7 @@ export interface Load {
   readonly concurrency: number;
   /** How long new calls begin, in milliseconds. */
   readonly durationMs: number;
-  /** The most calls. Default: as many as begin within the time. */
+  /** Maximum number of calls. Default: as many as begin within the time. */
   readonly calls: number | undefined;
   readonly signal: AbortSignal | undefined;
 }
@@ -29,7 +29,9 @@ interface LoadResult {
   readonly isSaturated: boolean;
 }
 
-/** The most calls that run or wait at a given rate. More would measure the memory of this process. */
+/**
+ * Maximum number of calls that run or wait at a given rate. More would measure the memory of this process.
+ */
 export const MAX_OUTSTANDING = 10_000;
 
 /** Makes calls until the time is over, their number is reached, or the user interrupts. Waits for those that began. */

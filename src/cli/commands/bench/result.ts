@@ -15,7 +15,10 @@ interface LatencySummary {
   readonly mean: number;
 }
 
-/** How many latencies lie between two bounds, in milliseconds. The first band has what is less than its upper bound. */
+/**
+ * How many latencies lie between two bounds, in milliseconds. The first band has everything below its upper
+ * bound.
+ */
 interface Band {
   readonly from: number;
   readonly to: number;
@@ -83,7 +86,7 @@ export interface BenchResult {
   readonly machine: BenchMachine;
   /** How calls were made. */
   readonly load: { readonly rate?: number; readonly concurrency?: number; readonly calls: number };
-  /** Whether a rate could not be retained. */
+  /** Whether the rate could not be sustained. */
   readonly isSaturated: boolean;
   readonly callsPerSecond: number;
   /** How many calls ended with each outcome: `ok`, or an error's code, and the sandbox. */

@@ -16,7 +16,7 @@ import {
 } from "../../terminal.ts";
 import { directoryOf, type JournalPlace } from "./place.ts";
 
-/** The number of records that are shown at first. */
+/** Number of records that `tail` prints at first. */
 const SHOWN_AT_FIRST = 10;
 
 const POLL_MS = 250;
@@ -215,7 +215,7 @@ const DETAILS = {
   args: "arguments",
 } as const;
 
-/** The longest call that is a part of a command, in characters. */
+/** Maximum length of a call in a suggested command, in characters. */
 const MAX_CALL = 1_000;
 
 /** How many calls with the same id are remembered: later records may belong to any of them. */
@@ -230,8 +230,8 @@ interface WhySelection {
 }
 
 /**
- * Prints why a call was decided on as it was, and how it ended. Models give the same ids to calls of different messages.
- * The exit code is 1 if there is no such call.
+ * Explains the decision on a call, and how the call ended. Models may use an id again in another message. The
+ * exit code is 1 if there is no such call.
  */
 export async function why(
   { place, selection }: { readonly place: JournalPlace; readonly selection: WhySelection },
@@ -277,7 +277,7 @@ function explain(entry: JournalEntry): ShownText[] {
   return [showEntry(entry, false), ...details, ...wayToAllow(entry)];
 }
 
-/** Names the command that prints what would allow a call that no rule allows. */
+/** Suggests the command that prints what would allow a call that no rule allows. */
 function wayToAllow({ type, near, tool, args }: JournalEntry): ShownText[] {
   if (type !== "tool.call.denied" || near === undefined) return [];
   const call = JSON.stringify({ tool, arguments: args });

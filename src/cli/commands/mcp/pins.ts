@@ -100,7 +100,7 @@ export async function diffDefinitions(
 /**
  * Loads the tools of a config, those of its MCP servers included, and its lock, and prints warnings.
  *
- * @throws {ConfigError} if the config is invalid. A lock that does not exist is no problem.
+ * @throws {ConfigError} if the config is invalid. A lock that does not exist is not a problem.
  */
 async function findDefinitions(config: string, { stderr }: Terminal): Promise<FoundDefinitions> {
   await using servers = new ConfiguredServers("error", { startsUnapproved: true });

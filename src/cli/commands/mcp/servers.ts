@@ -16,7 +16,7 @@ import { describeInstallation, PackageProblem } from "../../config/server-packag
 /** The server of MCP before the servers of a config. */
 type Gateway = Pick<McpServer, "clientOf" | "toolsChanged" | "resourcesChanged" | "promptsChanged">;
 
-/** The most notices that are buffered until there is a log. */
+/** Maximum number of notices that are buffered until there is a log. */
 const MAX_PENDING = 1_000;
 
 /** The MCP servers of a config, while a command runs. */

@@ -27,7 +27,7 @@ import {
 } from "./chosen-values.ts";
 import { loadConfiguredPolicy } from "./load.ts";
 
-/** Ends that nobody wants, by name, and what each one is. */
+/** The bad ends, by name, with a description of each. */
 const BAD_ENDS = {
   "untrusted-to-execution": "what an outsider wrote is executed, at once or after it was written somewhere",
   "secret-to-outsider": "what a tool read is sent to where an outsider chose",
@@ -167,7 +167,7 @@ class AttackSearch {
     const whole = this.#tools
       .filter(({ subject }) => subject.sideEffects === "read")
       .map(({ subject }) => ({ tool: subject.name, field: "" }));
-    // What a rule keeps out of texts is what it takes for a secret.
+    // What a rule excludes from texts counts as a secret.
     return [...tracked, ...whole.filter(({ tool }) => tracked.every((field) => field.tool !== tool))];
   }
 

@@ -81,7 +81,7 @@ export interface LoadedConfig {
 }
 
 /**
- * @param servers Connect to the MCP servers of the config.
+ * @param servers Connects to the MCP servers of the config.
  * @param before What the server runs with; `undefined` if it does not run yet.
  * @throws {ConfigError} if the config has errors, or changes what only a restart can change.
  */
@@ -119,7 +119,10 @@ export function toolsOf({ tools: { registry, policy }, shadow }: LoadedConfig, l
   return { registry, policy: withShadow(policy, shadow, log) };
 }
 
-/** Returns a policy that writes to the log what the candidate would decide otherwise; the policy itself without one. */
+/**
+ * Returns a policy that logs what the candidate would decide differently; without a candidate, the policy
+ * itself.
+ */
 function withShadow(policy: RuntimePolicy, candidate: RuntimePolicy | undefined, log: Log): RuntimePolicy {
   if (candidate === undefined) return policy;
   const { revision: candidateRevision } = candidate;

@@ -139,7 +139,7 @@ export async function serve(
   }
   if (loaded.dropsNetwork) orUsageError(checkDropNetwork);
   const { options, context } = loaded;
-  // The person at the terminal is to find the link.
+  // The person at the terminal has to find the link.
   const quiet = hasConsole && terminal.stderr.isTTY ? ({ level: "warn", format: "text" } as const) : {};
   await using log = openLog(terminal, { ...quiet, ...loaded.log }, context.redaction);
   const tools = toolsOf(loaded, log);

@@ -16,7 +16,7 @@ export interface FileNeeds {
   readonly capabilities: ReadonlyMap<CapabilityName, string>;
 }
 
-/** The first line of a policy that was written here, without its "#". */
+/** The first line of a policy that this command wrote, without its "#". */
 const WRITTEN = " Written by 'sandgate tool check --grant'.";
 
 /** The limits of a new grant. An author lowers them. */
@@ -43,7 +43,7 @@ type GrantValues = ReadonlyMap<CapabilityName, readonly string[]>;
 /**
  * Reads the values of `--value`: `CAPABILITY=VALUE`.
  *
- * @throws {UsageError} if one has another form.
+ * @throws {UsageError} if one has a different form.
  */
 export function readGrantValues(values: readonly string[]): GrantValues {
   const read = new Map<CapabilityName, string[]>();
@@ -86,7 +86,7 @@ export async function writeGrant(
   }
 }
 
-/** Returns whether a file does not exist, or can be replaced, because it was written here. */
+/** Returns whether a file does not exist, or can be replaced because this command wrote it. */
 async function isOurs(path: string): Promise<boolean> {
   try {
     return (await readFile(path, "utf8")).startsWith(`#${WRITTEN}`);

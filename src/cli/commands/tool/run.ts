@@ -220,7 +220,7 @@ const NEVER = new AbortController().signal;
 /** The maximum size of the file in bytes. */
 const MAX_FILE_BYTES = 256 * 1_024 * 1_024;
 
-/** The format of the files. Those before the first had the stores at the top. */
+/** The format of the files. Files without a format number have the stores at the top level. */
 const FORMAT = 1;
 
 /** The values of each store in base64, by their keys. */
@@ -241,9 +241,9 @@ export class FileKeyValue implements KeyValueStores {
   readonly #opened = new Map<string, KeyValueStore>();
 
   /**
-   * Reads the stores of a file. If it does not exist, there are none yet.
+   * Reads the stores of a file. If it does not exist, there are no stores yet.
    *
-   * @throws {UsageError} if the file cannot be read, or does not have such content.
+   * @throws {UsageError} if the file cannot be read, or does not contain stores.
    */
   static async open(file: string): Promise<FileKeyValue> {
     guardFiles([{ path: file }, { path: `${file}.lock` }]);
@@ -275,7 +275,7 @@ export class FileKeyValue implements KeyValueStores {
   /**
    * Writes what was changed, and replaces the file as a whole.
    *
-   * @throws {UsageError} if the file cannot be written, or another process writes it for long.
+   * @throws {UsageError} if the file cannot be written, or another process writes it for too long.
    */
   async save(): Promise<void> {
     const mine = Object.fromEntries(

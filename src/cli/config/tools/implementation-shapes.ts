@@ -255,7 +255,7 @@ export const IMPLEMENTATIONS = {
  * Reads the times of a program.
  *
  * @param path Of the program in the entry.
- * @param problems Receives what is no duration, or out of bounds.
+ * @param problems Receives what is not a duration, or out of bounds.
  */
 export function readProgramTimes(
   entry: ConfigEntry<unknown>,

@@ -65,7 +65,7 @@ function traitsOf(entry: ToolEntry): Partial<Tool> {
   );
 }
 
-/** Returns the program of a tool; adds a problem if one of its times is no duration. */
+/** Returns the program of a tool; adds a problem if one of its times is not a duration. */
 function readProgram(
   entry: ConfigEntry<ToolEntry>,
   problems: ConfigProblem[],

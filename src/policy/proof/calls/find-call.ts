@@ -12,7 +12,7 @@ export type Constraint =
 /** A call that was found, `none` if there is none, or `unknown` if it was not decided. */
 export type Found<Call> = { readonly call: Call } | "none" | "unknown";
 
-/** The most choices of one search, and the most calls that are tried. */
+/** Maximum number of choices of one search, and of calls that are tried. */
 const MAX_CHOICES = 20_000;
 const MAX_TRIED = 200;
 

@@ -6,7 +6,9 @@ import { parseOrigin } from "../../grant/net-grant.ts";
 import { MAX_MATCHED_LENGTH } from "../../match/ambiguous-text.ts";
 
 const MAX_DEPTH = 8;
-/** The most schemas that are looked at for one value: a small schema can refer to itself many times. */
+/**
+ * Maximum number of schemas that are looked at for one value: a small schema can refer to itself many times.
+ */
 const MAX_SCHEMAS = 1_000;
 const MAX_ITEMS = 16;
 const TEXTS_OF_FORMATS: Readonly<Record<string, string>> = {

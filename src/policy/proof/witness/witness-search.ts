@@ -26,7 +26,7 @@ import { type Invariant, selectionOf, type Witness } from "../invariant.ts";
 import { hasSelected, type MinimalGrant } from "../minimal-grants.ts";
 import { globTexts, nameLike, originLike, regexTexts, schemaValues } from "./schema-values.ts";
 
-/** The most calls that are tried for one tool and one grant. */
+/** Maximum number of calls that are tried for one tool and one grant. */
 const MAX_TRIED = 1_000;
 /** How many calls are tried in all before fewer are for each further tool and grant: the simplest ones only. */
 const MANY_TRIED = 100_000;
@@ -35,7 +35,7 @@ const FEW_TRIED = 20;
 const MAX_WORK = 3_000_000;
 /** What making up a call costs besides. */
 const WORK_OF_CALL = 50;
-/** The most times at which each call is tried. */
+/** Maximum number of times at which each call is tried. */
 const MAX_TIMES = 8;
 const WORKSPACE = "/workspace";
 

@@ -51,7 +51,7 @@ export async function add(
   return code;
 }
 
-/** What became of servers. */
+/** The outcome of adding servers. */
 interface Added {
   readonly code: ExitCode;
   /** The names of those in the config. */

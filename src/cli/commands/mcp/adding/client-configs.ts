@@ -55,7 +55,10 @@ const VARIABLE = /^(?:\$\{(?:env:)?([A-Za-z_]\w*)\}|\{env:([A-Za-z_]\w*)\})$/;
 /** Another placeholder, which only the client can replace. */
 const PLACEHOLDER = /\$\{[^}]*\}|\{(?:env|file):[^}]*\}/;
 
-/** Returns the user's own configs of clients that exist. Those of projects are written by strangers, and have to be named. */
+/**
+ * Returns the user's own configs of clients that exist. Configs of projects are written by others, and have
+ * to be named.
+ */
 export function ownClientConfigs(): readonly string[] {
   const home = homedir();
   const configured = process.env["XDG_CONFIG_HOME"] ?? "";
@@ -73,7 +76,7 @@ export function ownClientConfigs(): readonly string[] {
 }
 
 /**
- * Reads the config of a client. What it has is hostile.
+ * Reads the config of a client. Its content may be hostile.
  *
  * @throws {ClientConfigError} if it cannot be read, or has no servers where a client would look for them.
  */

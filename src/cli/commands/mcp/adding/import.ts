@@ -137,7 +137,7 @@ const OWN_NAME = "sandgate";
 /** The format of backups. */
 const VERSION = 1;
 
-/** Shorter values are no secrets, and can be parts of other words. */
+/** Shorter values are not secrets, and can be parts of other words. */
 const MIN_SECRET = 8;
 
 /** A client's config before Sandgate was written into it. Values that may be secrets are in files of their own. */

@@ -59,18 +59,19 @@ interface Context extends InstallOptions {
 
 const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|sh)$/;
 
-/** The longest path of Linux. */
+/** Maximum length of a path on Linux. */
 const MAX_PATH = 4_096;
 
 /** How often a server is started: again only after it was granted what it lacked. */
 const MAX_STARTS = 3;
 
 /**
- * Prepares a server: installs its package, writes its secrets to files, and starts it once without network. The person at the terminal
- * is asked for each grant that it would need; without one, nothing is granted but what is given.
+ * Prepares a server: installs its package, writes its secrets to files, and starts it once without network.
+ * The person at the terminal is asked for each grant that it would need; without one, only what is given is
+ * granted.
  *
  * @throws {PackageProblem} if its package cannot be installed.
- * @throws {ConfigError} if it is none that a config can have.
+ * @throws {ConfigError} if a config cannot have such a server.
  */
 export async function prepareServer(
   found: FoundServer,
@@ -300,7 +301,10 @@ async function ownSource(config: string): Promise<ConfigSource> {
   return readConfigFile(config);
 }
 
-/** Shows what a server has, what it was refused, and what is written for it. Of secrets, only names are shown. */
+/**
+ * Shows what a server has, what it was refused, and what is written for it. Only the names of secrets are
+ * shown.
+ */
 export function showTried(name: string, { server, trial, refused }: TriedServer): ShownText {
   const { problem, tools, remarks } = trial;
   const lines = [

@@ -28,7 +28,7 @@ export class Questions implements Disposable {
     return done ? "" : value.trim();
   }
 
-  /** Whether the person says yes. Everything but `y` and `yes` is a no. */
+  /** Whether the person says yes. Everything except `y` and `yes` means no. */
   async confirms(question: ShownText): Promise<boolean> {
     return /^y(es)?$/i.test(await this.ask(joinShown([question, shown` [y/N]`], "")));
   }

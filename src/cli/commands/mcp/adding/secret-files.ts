@@ -38,7 +38,7 @@ export class SecretFiles {
     return { file };
   }
 
-  /** Returns a text in which the names of the secrets stand in their places. */
+  /** Returns a text in which secrets are replaced by their names. */
   hide(text: string): string {
     let hidden = text;
     const longest = [...this.#values].sort(([a], [b]) => b.length - a.length);

@@ -28,7 +28,7 @@ export interface Trial {
 
 const TIMEOUT_MS = 60_000;
 
-/** The most grants of a server that are proposed, and remarks that are shown. */
+/** Maximum number of grants of a server that are proposed, and remarks that are shown. */
 const MAX_SHOWN = 20;
 
 const ORIGIN = /'(https?:\/\/[^'\s]+)'/;
@@ -37,7 +37,7 @@ const ORIGIN = /'(https?:\/\/[^'\s]+)'/;
 const TRACE =
   /^\s*(?:at |File "|[\^~]+\s*$|throw |[{}\]]|code: |requireStack|node:internal|Node\.js v\d|Traceback)/;
 
-/** The most lines of a server that are shown when it cannot be used. */
+/** Maximum number of lines of a server that are shown when it cannot be used. */
 const MAX_LINES = 8;
 
 const FILE_REFUSED =
