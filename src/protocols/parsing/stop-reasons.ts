@@ -88,7 +88,7 @@ export const STOP_REASONS: Readonly<Record<Format, Readonly<Record<string, Endin
   },
 };
 
-/** The stop reasons that say that the message has calls. */
+/** The stop reasons, of all formats, that say that the message has calls. The compiler does not report one that is missing. */
 export const CALLING: ReadonlySet<string> = new Set([
   "tool_calls",
   "function_call",
@@ -110,10 +110,19 @@ export const TERMINALS: Readonly<Record<Format, string | undefined>> = {
 };
 
 /**
- * The formats in whose streams pieces of calls may follow {@link TERMINALS}: only the end of the stream shows that a call has no
- * arguments.
+ * Whether pieces of calls may follow {@link TERMINALS} in a format's streams: then only the end of the stream shows that a call
+ * has no arguments.
  */
-export const LATE_PIECES: ReadonlySet<Format> = new Set<Format>(["openai"]);
+export const LATE_PIECES: Readonly<Record<Format, boolean>> = {
+  native: false,
+  openai: true,
+  "openai-responses": false,
+  anthropic: false,
+  "ai-sdk": false,
+  google: false,
+  cohere: false,
+  bedrock: false,
+};
 
 /** Returns what a stop reason says. A message without one is complete by itself, such as one from a conversation. */
 export function endingOf(format: Format, reason: string | undefined): Ending {

@@ -301,7 +301,7 @@ export class TurnCollector {
 
   /** Returns the calls that became certain since the last call of this method, in order. */
   take(): readonly TurnCall[] {
-    const waits = LATE_PIECES.has(this.#format) && !this.#hasEnded;
+    const waits = LATE_PIECES[this.#format] && !this.#hasEnded;
     const count = this.#ended.findIndex((call) => !call.check() || (waits && !call.hasArguments));
     const certain = this.#ended.splice(0, count === -1 ? this.#ended.length : count);
     return certain.map((call) => {
