@@ -77,7 +77,7 @@ function readOutcome(call: StartedCall, outcome: SandboxOutcome, limits: Resourc
     const read = readContent(outcome.output, outcome.effect);
     return outputSchema === undefined || read.failure !== undefined
       ? read
-      : checkOutput(read, outputSchema, outcome.effect);
+      : checkOutputSchema(read, outputSchema, outcome.effect);
   }
   const failure = readFailure(call, outcome, limits);
   const metadata = outcome.status === "failed" ? outcome.metadata : undefined;
@@ -85,7 +85,7 @@ function readOutcome(call: StartedCall, outcome: SandboxOutcome, limits: Resourc
 }
 
 /** Fails a call whose output is not what the tool declares. */
-function checkOutput(read: ReadOutcome, schema: CompiledSchema, effect: CallEffect): ReadOutcome {
+function checkOutputSchema(read: ReadOutcome, schema: CompiledSchema, effect: CallEffect): ReadOutcome {
   const problems = schema.validate(read.output);
   if (problems === undefined) return read;
   const message = executionErrorText(invalidOutputText(problems));
