@@ -96,7 +96,10 @@ const isBedrockBlock: Test = ({ type, toolUse, text }) =>
 const isGoogleResponse: Test = (message) =>
   hasList("candidates")(message) || isJsonObject(message["promptFeedback"]);
 
-/** Tests that identify the messages of a format. An assistant's text without calls is the same in several formats. */
+/**
+ * Tests that identify the messages of a format. An assistant's text without calls is the same in several formats. A response
+ * with `choices` is one of `openai` for as long as no test of another format says otherwise.
+ */
 const MESSAGES: Readonly<Record<Format, Test>> = {
   native: hasList("toolCalls"),
   openai: (message) =>
@@ -127,7 +130,10 @@ const LIST_ITEMS: Readonly<Partial<Record<Format, Test>>> = {
   google: isGoogleResponse,
 };
 
-/** Tests that identify the events of a format: to detect it, and to refuse streams of other formats in `isEventOf`. */
+/**
+ * Tests that identify the events of a format: to detect it, and to refuse streams of other formats in `isEventOf`. So every valid
+ * stream has to have an event that matches, even if those of another format match, too: then it is ambiguous.
+ */
 const EVENTS: Readonly<Record<Format, Test>> = {
   native: (event) =>
     MESSAGES.native(event) ||

@@ -98,6 +98,7 @@ const OF_CALL = {
   at: AT,
 };
 const NESTED = { ...OF_CALL, parent: string() };
+/** One shape for both: a member that only one of them has needs a shape of its own. */
 const OUTCOMES = oneOf(["tool.completed", "tool.failed"]);
 
 export const NestedEvent = anyOf(

@@ -39,6 +39,7 @@ export const QUICKJS_DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   waitTimeMs: 7 * 24 * 60 * 60_000,
 });
 
+/** Those with a default. */
 const ENFORCED = Object.keys(QUICKJS_DEFAULT_LIMITS) as readonly LimitName[];
 
 /** Adds the defaults of missing limits. */

@@ -33,6 +33,7 @@ export const WASM_DEFAULTS: Required<
   netBytes: 16 * MIB,
 });
 
+/** Those with a default. */
 const ENFORCED = Object.keys(WASM_DEFAULTS) as readonly LimitName[];
 
 /** Only `netBytes` limits a body. Every request that was sent may have had an effect, whatever its method. */
