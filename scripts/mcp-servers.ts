@@ -5,10 +5,12 @@
  *     npm run test:mcp-servers [-- NAME...] [-- --write]
  *
  * `--write` writes the table to docs/mcp-servers.md. The packages are installed, without running their scripts, below
- * `node_modules/.cache/sandgate-mcp-servers`, or the folder `SANDGATE_MCP_SERVERS`, which also has what each server and command wrote.
+ * `sandgate-mcp-servers` in the folder for temporary files, or in the folder `SANDGATE_MCP_SERVERS`, which also has what each server
+ * and command wrote.
  */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { MCP_SERVERS, type TriedServer } from "../test/fixtures/mcp/npm-servers.ts";
@@ -42,7 +44,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { write: { type: "boolean" } },
 });
-const folder = resolve(process.env["SANDGATE_MCP_SERVERS"] ?? "node_modules/.cache/sandgate-mcp-servers");
+// In node_modules, the folder of Node.js itself, which programs can only read, would hide what a server may write.
+const folder = resolve(process.env["SANDGATE_MCP_SERVERS"] ?? join(tmpdir(), "sandgate-mcp-servers"));
 const env = {
   ...process.env,
   XDG_DATA_HOME: join(folder, "data"),
