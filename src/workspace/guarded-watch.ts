@@ -244,9 +244,25 @@ export function coverOf(directory: string, isWritable: boolean): GuardedCover {
   };
 }
 
-/** Why a grant of a guarded file is refused. For operators. */
-export function guardedText(path: string): string {
-  return `'${path}' holds keys or records of Sandgate itself, which no grant lets a tool reach`;
+/**
+ * Refuses a grant whose own path is guarded: shown with less than it says, it would fail later, and nobody would know why.
+ *
+ * @throws {DirectoryGrantError} if a tool may not use the path as granted.
+ */
+export function refuseGuardedGrant(path: string, isWritable: boolean): void {
+  const access = guardedAccess(path);
+  if (access === "none")
+    throw new DirectoryGrantError(
+      `'${path}' holds keys or records of Sandgate itself, which no grant lets a tool reach`,
+      "Permission denied: what this tool is granted holds keys or records of Sandgate itself. Ask the user to grant another place",
+    );
+  if (access === "read" && isWritable)
+    throw new DirectoryGrantError(
+      `'${path}' is code or configuration of Sandgate itself, or in a folder of it, which no tool may change: ` +
+        "grant it without write, or grant a place outside",
+      "Permission denied: what this tool is granted with write is code or configuration of Sandgate itself. Ask the user to grant " +
+        "it without write, or to grant another place",
+    );
 }
 
 /** Why a long-running program is not started. For operators. */

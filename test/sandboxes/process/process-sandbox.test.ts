@@ -13,7 +13,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { guardFiles } from "../../../src/base/guarded-files.ts";
 import { EventStream } from "../../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
@@ -191,6 +192,58 @@ describe.skipIf(unavailable)("a program in the process sandbox", () => {
       const { error } = await run("echo ran", { capabilities: { fs: [grant] } });
       expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
     }
+  });
+
+  test("does not run if a grant of writing would have no effect, or be hidden by another grant", async () => {
+    for (const path of ["packages/data", "other"]) mkdirSync(join(folder, path), { recursive: true });
+    const code = { path: join(folder, "packages"), access: "read", isFolder: true } as const;
+    onTestFinished(guardFiles([code]));
+    const inCode = { directory: join(folder, "packages/data"), write: true };
+    expect((await run("echo ran", { capabilities: { fs: [inCode] } })).error).toMatchObject({
+      code: "permission_denied",
+      effect: "none",
+      message: expect.stringContaining("with write is code or configuration of Sandgate itself"),
+    });
+    expect(await outputOf("pwd", { capabilities: { fs: [{ ...inCode, write: false }] } })).toBe(
+      "/workspace\n",
+    );
+    const atOnePlace = [{ directory: folder }, { directory: join(folder, "other"), at: "/workspace" }];
+    expect((await run("echo ran", { capabilities: { fs: atOnePlace } })).error).toMatchObject({
+      code: "sandbox_unavailable",
+      effect: "none",
+    });
+  });
+
+  test.each([
+    "after",
+    "before",
+  ])("changes what is granted below another directory, although that is named %s it and is protected", async (order) => {
+    const [outer, other] = [join(folder, "outer"), join(folder, "other")];
+    for (const path of ["outer/.git/hooks", "outer/conf", "other"])
+      mkdirSync(join(folder, path), { recursive: true });
+    for (const path of [".git/HEAD", ".git/config", "conf/token", "conf/config.yaml"])
+      writeFileSync(join(outer, path), "OWN");
+    const token = { path: join(outer, "conf/token") };
+    const config = { path: join(outer, "conf/config.yaml"), access: "read" } as const;
+    onTestFinished(guardFiles([token, config]));
+    const fs = [
+      { directory: join(outer, ".git"), at: "/w/.git", write: true, writesProtected: true } as const,
+      { directory: other, at: "/w/conf", write: true },
+      { directory: outer, at: "/w", write: true },
+    ];
+    const script =
+      "cd /w; ls conf; echo 1 > .git/config; echo 1 > .git/hooks/pre-push; echo 1 > conf/config.yaml; echo 1 > conf/token";
+    const capabilities = { fs: order === "after" ? fs : fs.toReversed() };
+    const lines: string[] = [];
+    expect(await outputOf(script, { capabilities, onLog: (line) => void lines.push(line) })).toBe("");
+    expect(lines).toEqual([]);
+    const read = (path: string): string => readFileSync(join(folder, path), "utf8");
+    expect(
+      [".git/config", ".git/hooks/pre-push", "conf/token", "conf/config.yaml"].map((path) =>
+        read(`outer/${path}`),
+      ),
+    ).toEqual(["1\n", "1\n", "OWN", "OWN"]);
+    expect([read("other/config.yaml"), read("other/token")]).toEqual(["1\n", "1\n"]);
   });
 
   test("has only the granted environment, and nothing of this process can be read", async () => {

@@ -13,8 +13,8 @@ import {
   type GuardedCover,
   GuardedWatch,
   guardedAccess,
-  guardedText,
   isNearGuarded,
+  refuseGuardedGrant,
 } from "../../../workspace/guarded-watch.ts";
 import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
@@ -99,9 +99,7 @@ export class GrantedPaths implements GrantedFiles {
         `'${path}' cannot be shown at '${at}' without namespaces: it can be used at its own path only`,
       );
     checkPlace(path);
-    const access = guardedAccess(path);
-    if (access === "none" || (access === "read" && grant.write))
-      throw new DirectoryGrantError(guardedText(path), GUARDED_HERE);
+    refuseGuardedGrant(path, grant.write === true);
     const fd = isFileGrant(grant) ? openFile(grant) : openGranted(path);
     this.#fds.push(fd);
     const { dev, ino } = fstatSync(fd, { bigint: true });

@@ -1,22 +1,16 @@
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { QueueOwner } from "../../../base/fair-queue.ts";
-import {
-  type DirectoryGrant,
-  type FileGrant,
-  type FsGrant,
-  isFileGrant,
-} from "../../../policy/grant/fs-grant.ts";
+import { type FileGrant, type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { findProtected, type OpenPlace } from "../../../workspace/find-protected.ts";
 import { protectionOf } from "../../../workspace/granted-protected.ts";
 import {
   coverOf,
   GuardedWatch,
-  guardedAccess,
-  guardedText,
   isNearGuarded,
   openCovered,
+  refuseGuardedGrant,
   replaceableText,
 } from "../../../workspace/guarded-watch.ts";
 import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths.ts";
@@ -49,6 +43,8 @@ export class GrantedMounts implements GrantedFiles {
   /** Which files of Sandgate itself are covered. */
   readonly #guarded: (readonly [path: string, identity: string])[] = [];
   readonly #use: FileUse;
+  /** Where the granted directories and files are shown. */
+  readonly #granted = new Set<string>();
   #canWait = true;
 
   /**
@@ -73,14 +69,21 @@ export class GrantedMounts implements GrantedFiles {
   async #open(grants: readonly FsGrant[], owner: QueueOwner): Promise<void> {
     try {
       for (const grant of grants) {
+        const at = checkPlace(placeOf(grant));
+        if (this.#granted.has(at))
+          throw new DirectoryGrantError(
+            `two things would be shown at '${at}', of which one hides the other: give each a different 'at'`,
+          );
+        this.#granted.add(at);
+      }
+      for (const grant of grants) {
         const isDirectory = !isFileGrant(grant);
-        const at = checkPlace(isDirectory ? placeOf(grant) : (grant.at ?? `/${basename(grant.file)}`));
+        const at = placeOf(grant);
         const fd = isDirectory ? openGranted(grant.directory) : openFile(grant);
         const own = isDirectory ? grant.directory : grant.file;
-        const access = guardedAccess(own);
-        this.#mounts.push({ fd, at, isWritable: grant.write === true && access === undefined, isDirectory });
-        if (access === "none") throw new DirectoryGrantError(guardedText(own));
-        const isWritable = grant.write === true && access === undefined;
+        const isWritable = grant.write === true;
+        this.#mounts.push({ fd, at, isWritable, isDirectory });
+        refuseGuardedGrant(own, isWritable);
         const missing = isDirectory ? this.#guard(own, at, isWritable) : [];
         const isOnly = grants.length === 1 && isDirectory;
         const shownAs = (path: string): string => (isOnly ? path : posix.join(at, path).slice(1));
@@ -173,11 +176,12 @@ export class GrantedMounts implements GrantedFiles {
     }
     this.#guarded.push(...Array.from(found, ([path, identity]) => [`${at}/${path}`, identity] as const));
     this.#watch.addDirectory(directory, isWritable, cover, at);
+    const isSeen = (path: string): boolean => !this.#isReplaced(`${at}/${path}`, at);
     const mount = (path: string, shown: Pick<Mount, "isWritable" | "isDirectory">): unknown =>
-      this.#mounts.push({ fd: openCovered(directory, path), at: `${at}/${path}`, ...shown });
+      isSeen(path) && this.#mounts.push({ fd: openCovered(directory, path), at: `${at}/${path}`, ...shown });
     for (const path of above) mount(path, { isWritable: true, isDirectory: true });
     for (const path of readOnly) mount(path, { isWritable: false, isDirectory: false });
-    for (const { path, isFolder } of hidden) {
+    for (const { path, isFolder } of hidden.filter((each) => isSeen(each.path))) {
       if (isFolder) this.#hidden.push(`${at}/${path}`);
       // A device in the place of a file: devices cannot be opened there.
       else
@@ -199,9 +203,17 @@ export class GrantedMounts implements GrantedFiles {
     const known = new Set([...this.#mounts.map((mount) => mount.at), ...this.#hidden]);
     for (const place of found) {
       if (place.kind !== "directory" && !/(^|\/)\.git(\/|$)/.test(place.path)) this.#canWait = false;
-      if (place.kind === "link" || known.has(`${at}/${place.path}`)) closeSync(place.fd);
+      const shownAt = `${at}/${place.path}`;
+      if (place.kind === "link" || known.has(shownAt) || this.#isReplaced(shownAt, at)) closeSync(place.fd);
       else this.#mounts.push(mountOf(place, at));
     }
+  }
+
+  /** Whether another grant is shown at a path of a directory, or above it: what the directory has there is not seen. */
+  #isReplaced(path: string, at: string): boolean {
+    return this.#granted
+      .values()
+      .some((other) => other.startsWith(`${at}/`) && (path === other || path.startsWith(`${other}/`)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -218,7 +230,9 @@ function mountOf({ fd, path, kind, isBeginning }: OpenPlace, at: string): Mount 
   return { fd, at: `${at}/${path}`, isWritable: isBeginning, isDirectory: kind === "directory" };
 }
 
-function placeOf({ at = "/" }: DirectoryGrant): string {
+function placeOf(grant: FsGrant): string {
+  if (isFileGrant(grant)) return grant.at ?? `/${basename(grant.file)}`;
+  const { at = "/" } = grant;
   return at === "/" ? DEFAULT_DIRECTORY : at;
 }
 
