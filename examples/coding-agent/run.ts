@@ -16,7 +16,7 @@ import { Repository } from "./repository.ts";
 import { registerTools } from "./toolsets.ts";
 
 /**
- * Has the agent work in a repository of its own, if programs can be confined on this machine.
+ * Lets the agent work in a repository of its own, if programs can be confined on this machine.
  *
  * @param print Gets the transcript, the commit and what is wrong, line by line.
  * @returns the exit code: 1 if anything is not as it should be.
@@ -41,7 +41,7 @@ export async function run(sandboxes: Sandboxes, print: (line: string) => void): 
   return problems.length === 0 ? 0 : 1;
 }
 
-/** Has the agent work in a session of its own. Returns how its calls ended. */
+/** Lets the agent work in a session of its own. Returns how its calls ended. */
 async function work(
   repository: Repository,
   sandboxes: Sandboxes,

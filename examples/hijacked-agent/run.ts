@@ -3,7 +3,10 @@ import { openSessions } from "sandgate/sessions";
 import { CALLS } from "./agent.ts";
 import { registerTools } from "./tools.ts";
 
-/** Has the agent work under a policy. Returns what ran, what a person was asked, and what was sent in the end. */
+/**
+ * Lets the agent work under a policy. Returns what ran, what a person was asked, and what was sent in the
+ * end.
+ */
 export async function run(policyFile: string): Promise<readonly string[]> {
   const lines: string[] = [];
   const sent: unknown[] = [];

@@ -4,7 +4,7 @@ import { HostPolicy, openSandboxes, ToolRegistry } from "sandgate";
 import { aiSdkToolSet, wrapTools } from "sandgate/protocols";
 import { z } from "zod";
 
-// The tools that the program had before.
+// The program's existing tools.
 const existing = {
   add: tool({
     description: "Adds two numbers.",

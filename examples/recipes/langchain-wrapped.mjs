@@ -5,7 +5,7 @@ import { HostPolicy, openSandboxes, ToolDispatchEngine, ToolRegistry } from "san
 import { openAiChatProtocol, wrapTools } from "sandgate/protocols";
 import { z } from "zod";
 
-// The tools that the program had before.
+// The program's existing tools.
 const existing = [
   tool(({ a, b }) => a + b, {
     name: "add",
