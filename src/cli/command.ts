@@ -20,7 +20,7 @@ export const FOUND_CONFIG = {
     value: "sandgate.yaml",
     help: "the config, with the tools, the policy and the sandboxes; default: sandgate.yaml in this folder, if only you can write it",
   },
-  yes: { type: "boolean", help: "uses a config that was found and not named, without a question" },
+  yes: { type: "boolean", help: "uses a config that was found, not named, without asking" },
 } as const;
 
 /**
@@ -34,12 +34,12 @@ export async function withConfig<Given extends { readonly config: string | undef
   terminal: Terminal,
 ): Promise<Given & { readonly config: string }> {
   if (given.config !== undefined) return { ...given, config: given.config };
-  // Loaded on use: help and version do without it.
+  // Loaded lazily: help and version do not need it.
   const { findConfig } = await import("./found-config.ts");
   return { ...given, config: await findConfig(CONFIG.value, use, given.yes ?? false, terminal) };
 }
 
-/** The option `--config` of commands that serve, which find none. */
+/** The option `--config` of commands that serve: they do not look for a config. */
 export const REQUIRED_CONFIG = {
   config: {
     type: "string",
@@ -53,11 +53,11 @@ export const REQUIRED_CONFIG = {
 /** The option `--json`. */
 export const JSON_OUTPUT = { json: { type: "boolean", help: "prints JSON" } } as const;
 
-/** A command that was given with valid options. */
+/** A command with its parsed arguments. */
 export interface Invocation {
   /** The command's name. */
   readonly name: string;
-  /** What was given, in the form that the command takes. */
+  /** The arguments, in the form that the command takes. */
   readonly given: unknown;
   /**
    * Runs the command.
@@ -68,7 +68,6 @@ export interface Invocation {
   run(terminal: Terminal, all: readonly Command[]): Promise<number>;
 }
 
-/** A command. */
 export interface Command extends CommandDescription {
   /**
    * Parses the arguments after the command's name. Returns `undefined` if they ask for help.
@@ -82,9 +81,9 @@ interface Definition<O extends Options, A extends Arguments, Given> extends Comm
   readonly options: O;
   readonly arguments: A;
   /**
-   * Puts what was given into the form that the command takes.
+   * Converts the arguments to the form that the command takes.
    *
-   * @throws {UsageError} if it is invalid in a way that the description cannot say.
+   * @throws {UsageError} if they are invalid in a way that the description cannot express.
    */
   read(options: OptionValues<O>, args: ArgumentValues<A>): Given;
   /** Loads the command's code and runs it. */
@@ -114,10 +113,10 @@ export function defineCommand<const O extends Options, const A extends Arguments
   };
 }
 
-/** Waits for a command until the user interrupts. What it does then continues until the process exits. */
+/** Waits for a command until the user interrupts it. Its work then continues until the process exits. */
 async function orInterrupted(running: Promise<number>, { signal }: Terminal): Promise<number> {
   if (signal === undefined) return running;
-  // Loaded on use: help and version do without it.
+  // Loaded lazily: help and version do not need it.
   const { race } = await import("../base/timers.ts");
   const code = await race(running, { signals: [signal] });
   return code === "aborted" ? EXIT_INTERRUPTED : code;

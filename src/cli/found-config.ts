@@ -28,8 +28,9 @@ const SENDS: Readonly<Record<string, string>> = { remote: "requests", otlp: "tel
 const SCHEMAS: readonly string[] = ["inputSchema", "outputSchema"];
 
 /**
- * Returns the path of a config that nobody named. Whoever puts one into a folder in which a command is typed must not have it run
- * anything: the file belongs to this user, who is asked before it has code run or, if the command makes calls, requests sent.
+ * Returns the path of a config that nobody named. Whoever puts one into a folder in which a command is typed
+ * must not make it run anything: the file belongs to this user, who is asked before it has code run or, if
+ * the command makes calls, requests sent.
  *
  * @param path Of the config.
  * @param isApproved Whether the question was answered on the command line.
@@ -74,7 +75,7 @@ async function checkOwner(file: string, path: string): Promise<void> {
       );
     return refuse(`it cannot be read (${error.code ?? "unknown reason"})`);
   });
-  if (!found.isFile()) refuse("it is no file of its own");
+  if (!found.isFile()) refuse("it is not a file of its own");
   const user = process.getuid?.();
   if (user === undefined) refuse("its owner is not known on this system");
   if (found.uid !== user) refuse("it belongs to another user");

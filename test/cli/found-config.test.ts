@@ -116,7 +116,7 @@ describe("A config that is in the current folder, and was not named,", () => {
     });
     const other = await inFolder({});
     await symlink(join(folder, "sandgate.yaml"), join(other, "sandgate.yaml"));
-    expect((await sandgate(["check", "--yes"])).stderr).toContain("it is no file of its own");
+    expect((await sandgate(["check", "--yes"])).stderr).toContain("it is not a file of its own");
     expect((await sandgate(["check", "--config", "sandgate.yaml"])).code).toBe(0);
   });
 

@@ -147,7 +147,7 @@ function describeMachine(
     heading("programs (sandbox process)"),
     shown`  isolation: ${program.isolation}`,
     ...Object.entries(program.isolations).map(([name, found]) => shown`    ${name}: ${wordsOf(found)}`),
-    ...Object.entries(program.notEnforced).map(([name, what]) => shown`    not held: ${name}: ${what}`),
+    ...Object.entries(program.notEnforced).map(([name, what]) => shown`    not enforced: ${name}: ${what}`),
     shown`  network: ${wordsOf(program.network)}`,
     shown`  bubblewrap: ${bubblewrap}`,
     shown`  seccomp filter: ${seccomp ? "available" : `none for ${process.platform} on ${process.arch}`}`,
@@ -187,15 +187,14 @@ function describePlaces({ stores, peers }: Places): readonly ShownText[] {
   ];
 }
 
-/** Returns the heading of a part. */
 function heading(text: string): ShownText {
   return styled("heading", new ShownText(`${text}:`));
 }
 
 /** Returns whether something works, in words. */
 function wordsOf(found: Holding): ShownText {
-  if (found.holds) return styled("good", shown`holds`);
-  return shown`${styled("caution", shown`does not hold`)}: ${reasonOf(found)}`;
+  if (found.holds) return styled("good", shown`works`);
+  return shown`${styled("caution", shown`does not work`)}: ${reasonOf(found)}`;
 }
 
 /** Returns why something does not work, and the remedy. */
@@ -215,7 +214,10 @@ async function reportPlaces(
   return { stores, peers };
 }
 
-/** Asks each executor and each MCP server over HTTP of a config for a response. Calls no tool, and sends no tokens and signatures. */
+/**
+ * Sends a request to each executor and each HTTP MCP server of a config. Calls no tool, and sends no tokens
+ * or signatures.
+ */
 async function reportPeers(
   tools: readonly ConfiguredTool[],
   servers: Readonly<Record<string, ImportedServerOptions>>,

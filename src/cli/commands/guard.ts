@@ -53,7 +53,7 @@ const KEY = "guard.key";
 const SOCKET = "guard.sock";
 const TOKEN = "approver.token";
 
-/** The longest path of a socket on every system. */
+/** Maximum length of a socket's path that every system supports. */
 const MAX_SOCKET_BYTES = 103;
 
 /**
@@ -87,7 +87,7 @@ export async function installGuard(command: GuardCommand, terminal: Terminal): P
   }
   await print(
     terminal.stdout,
-    shown`start the agents anew. Questions are answered at the console, with the token in ${join(folder, TOKEN)}, or with: sandgate confirm ${serverUrl(config)} --watch --token-file ${join(folder, TOKEN)}`,
+    shown`restart the agents. Questions are answered at the console, with the token in ${join(folder, TOKEN)}, or with: sandgate confirm ${serverUrl(config)} --watch --token-file ${join(folder, TOKEN)}`,
   );
   return EXIT_OK;
 }
@@ -105,7 +105,7 @@ export async function uninstallGuard(command: GuardCommand, { stdout }: Terminal
   return EXIT_OK;
 }
 
-/** Says of each agent whether its calls are decided on, and what is not covered. */
+/** Prints for each agent whether its calls are decided on, and what is not covered. */
 export async function guardStatus(command: GuardCommand, { stdout }: Terminal): Promise<ExitCode> {
   const config = configOf(command);
   const target = orUsageError(() => targetOf(config));
@@ -284,7 +284,7 @@ interface RunCommand {
   readonly command: string;
 }
 
-/** As shells say that a command cannot be run. */
+/** The exit code of shells for a command that cannot be run. */
 const EXIT_NOT_RUN = 126;
 
 /** Milliseconds in which the process that decides must say what the ticket allows. */

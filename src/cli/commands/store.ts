@@ -39,10 +39,11 @@ const ATTEMPT_DELAY_MS = 100;
 const SQLITE_BUSY = 5;
 
 /**
- * Copies a store of sessions or programs as it is at one moment, also while a server has it open. The copy is one file, which only its
- * owner can read, and appears at its path when it is complete and on the disk.
+ * Copies a store of sessions or programs as it is at one moment, even while a server has it open. The copy is
+ * one file, which only its owner can read, and appears at its path when it is complete and on the disk.
  *
- * @throws {UsageError} if the file is not a store, the target exists or belongs to the store, or copying fails.
+ * @throws {UsageError} if the file is not a store, the target exists or belongs to the store, or copying
+ *   fails.
  */
 export async function backup(
   { file, target }: { readonly file: string; readonly target: string },
@@ -199,12 +200,12 @@ function finish(file: string): string {
 /**
  * Returns what a store has.
  *
- * @throws {UsageError} if the database is no store, or has a newer format.
+ * @throws {UsageError} if the database is not a store, or has a newer format.
  */
 function kindOf(database: DatabaseSync): string {
   const id = database.prepare("PRAGMA application_id").get()?.["application_id"];
   const found = KINDS.find(({ file }) => file.applicationId === id);
-  if (found === undefined) throw new UsageError(shown`the file is no store of sessions or programs`);
+  if (found === undefined) throw new UsageError(shown`the file is not a store of sessions or programs`);
   try {
     checkSqliteFormat(database, found.file);
     return found.kind;

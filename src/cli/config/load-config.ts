@@ -43,7 +43,7 @@ export const CONFIG_SHAPE: CompiledShape = compileShape({
     ),
     shadow: described(
       PATH,
-      "The file of a candidate for the policy. `sandgate serve` logs the calls on which it decides otherwise. Default: no candidate.",
+      "The file of a candidate for the policy. `sandgate serve` logs the calls on which it decides differently. Default: no candidate.",
     ),
     lock: described(
       PATH,
@@ -91,7 +91,7 @@ export const CONFIG_SHAPE: CompiledShape = compileShape({
       "What each agent of `sandgate supervise` may have done for it, by the name of the agent: see docs/supervisor.md.",
     ),
   }),
-  // The capabilities of agents can do without a policy.
+  // The capabilities of agents do not need a policy.
   if: { required: ["agents"] },
   else: { required: ["policy"] },
 });
@@ -126,7 +126,7 @@ export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
 interface LoadOptions {
   /** Whether a config with `agents` needs a policy as well. Default: it does. */
   readonly policy?: "required" | "optional";
-  /** Connects to MCP servers. Default: `mcp` is checked, and its tools are not there. */
+  /** Connects to MCP servers. Default: `mcp` is checked, and its tools are missing. */
   readonly importTools?: ImportTools;
 }
 

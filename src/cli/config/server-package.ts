@@ -38,7 +38,7 @@ export const PACKAGE_FORM =
 const NAME = /^(?:@[\w~][\w.~-]*\/)?[\w~][\w.~-]*$/;
 const VERSION = /^\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?$/;
 
-/** The most files of an installation. */
+/** Maximum number of files of an installation. */
 const MAX_FILES = 200_000;
 
 /** Files that are read at the same time. */
@@ -156,7 +156,7 @@ async function digestOf(folder: string): Promise<string> {
         const place = path.slice(folder.length);
         if (entry.isSymbolicLink()) return ["link", place, await readlink(path)];
         // A pipe would be read without end, and is in no package.
-        if (!entry.isFile()) throw new PackageProblem(`${path} is no file`);
+        if (!entry.isFile()) throw new PackageProblem(`${path} is not a file`);
         const { mode } = await stat(path);
         const content = createHash("sha256").update(await readFile(path));
         return [mode & 0o111 ? "program" : "file", place, content.digest("hex")];

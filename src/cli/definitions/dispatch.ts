@@ -25,7 +25,7 @@ export const bench: Command = defineCommand({
     "max-p50": { type: "string", value: "TIME", help: "the longest median" },
     "max-p99": { type: "string", value: "TIME", help: "the longest 99th percentile" },
     "max-failed": { type: "string", value: "SHARE", help: "the largest share of failed calls, such as 1%" },
-    "allow-effects": { type: "boolean", help: "also calls tools that do more than reading" },
+    "allow-effects": { type: "boolean", help: "also calls tools that do more than read" },
     save: { type: "string", value: "FILE", help: "keeps the result in a file" },
     compare: { type: "string", value: "FILE", help: "compares the result with one that was kept" },
     ...JSON_OUTPUT,
@@ -33,7 +33,7 @@ export const bench: Command = defineCommand({
   alternatives: [{ options: ["concurrency", "rate"] }],
   exitCodes: {
     0: "the calls were made, and no figure is above its maximum",
-    1: "a figure is above its maximum, or the rate could not be kept",
+    1: "a figure is above its maximum, or the rate could not be sustained",
   },
   // Loaded with the command: the definitions of all commands are loaded for each.
   read: (given, { "FILE|-": file = "-" }) => ({ ...given, file }),

@@ -129,7 +129,7 @@ const forget = defineCommand({
 const archive = defineCommand({
   name: "journal archive",
   endsAtOnce: true,
-  summary: "moves the old files of a journal away, and says where its chain begins then",
+  summary: "moves old files of a journal to another directory, and prints where the chain now begins",
   arguments: {},
   options: {
     ...PLACE,
@@ -149,7 +149,7 @@ const archive = defineCommand({
       type: "string",
       multiple: true,
       value: "FILE",
-      help: "a verifier key that the journal had before",
+      help: "a previous verifier key of the journal",
     },
   },
   alternatives: [ONE_PLACE],
@@ -178,7 +178,7 @@ const keygen = defineCommand({
       type: "string",
       short: "o",
       value: "FILE",
-      help: "the file of the signing key, beside that of the verifier key, FILE.pub; default: journal.key",
+      help: "the file of the signing key; the verifier key is written to FILE.pub; default: journal.key",
     },
   },
   read: ({ name: keyName, out = "journal.key" }) => ({ keyName, out }),

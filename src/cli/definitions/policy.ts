@@ -175,7 +175,7 @@ const learn = defineCommand({
       type: "string",
       multiple: true,
       value: "SESSION",
-      help: "the id of a session that is no evidence",
+      help: "the id of a session that is not evidence",
     },
   },
   exitCodes: { 1: "nothing can be learnt" },

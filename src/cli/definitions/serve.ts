@@ -250,7 +250,7 @@ export const GUARD_COMMANDS: readonly Command[] = [
 /** `sandgate store backup` */
 export const storeBackup: Command = defineCommand({
   name: "store backup",
-  summary: "copies a store of sessions or programs, also while a server has it open",
+  summary: "copies a store of sessions or programs, even while a server has it open",
   details: [
     "The copy is the store as it was at one moment, and only you can read it. See docs/operate/backup.md.",
   ],

@@ -159,7 +159,7 @@ describe("sandgate dispatch --dry-run", () => {
     const config = ["--config", join(folder, "sandgate.yaml")];
     await sandgate(["dispatch", join(folder, "message.json"), "--dry-run", ...config]);
     const { stdout } = await sandgate(["journal", "replay", ...config]);
-    expect(stdout).toContain("decided as recorded, 0 otherwise");
+    expect(stdout).toContain("decided as recorded, 0 differently");
     expect(stdout).not.toContain("policy in code");
   });
 

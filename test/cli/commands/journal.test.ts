@@ -206,7 +206,7 @@ test("replay decides each call again, and tells which cannot be", async () => {
   const same = await sandgate(["journal", "replay", ...directory]);
   expect(same).toMatchObject({ code: 0 });
   expect(same.stdout).toBe(
-    "4 calls are decided as recorded, 0 otherwise\n1 calls failed before the policy decided\n",
+    "4 calls are decided as recorded, 0 differently\n1 calls failed before the policy decided\n",
   );
   // A record of another decision.
   const file = join(folder, "records", "journal-0000000000000001.jsonl");

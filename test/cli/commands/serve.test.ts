@@ -116,7 +116,7 @@ resultBudget: { chars: 10 }
     const { stdout } = await sandgate(["journal", "show", "--directory", directory]);
     expect(stdout).toMatch(/dispatched \(allow\) add .*\n.* ended \(ok\) add /);
     const replayed = await sandgate(["journal", "replay", "--directory", directory]);
-    expect(replayed).toMatchObject({ code: 0, stdout: "1 calls are decided as recorded, 0 otherwise\n" });
+    expect(replayed).toMatchObject({ code: 0, stdout: "1 calls are decided as recorded, 0 differently\n" });
   });
 
   test("listens on the config's address, with the token and keys of its files", async () => {

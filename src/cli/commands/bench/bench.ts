@@ -33,7 +33,7 @@ const MAX_CALLS = 1_000_000_000;
 
 const DEFAULT_DURATION = "10s";
 
-/** How long calls are made if a number of calls is all that is given. */
+/** The duration if only a number of calls is given. */
 const LONGEST = "24h";
 
 /** The options as they are written. */
@@ -49,7 +49,7 @@ interface WrittenOptions extends Pick<BenchOptions, "config" | "file" | "save" |
   readonly "allow-effects": boolean;
 }
 
-/** What a result must not exceed. Default of each: it may be anything. */
+/** Upper bounds of a result. Default of each: no bound. */
 interface Thresholds {
   /** Milliseconds. */
   readonly p50: number | undefined;
@@ -59,7 +59,7 @@ interface Thresholds {
   readonly failed: number | undefined;
 }
 
-/** A core's share of load above which other programs change the figures. */
+/** The load per core above which other programs distort the figures. */
 const BUSY_LOAD = 0.3;
 
 const BAR_COLUMNS = 40;
@@ -76,22 +76,22 @@ interface BenchOptions {
   readonly load: Omit<Load, "signal">;
   readonly warmUpMs: number;
   readonly thresholds: Thresholds;
-  /** Whether tools may be called that do more than reading. */
+  /** Whether tools that do more than read may be called. */
   readonly allowsEffects: boolean;
   /** The file to which the result is saved. Default: it is not saved. */
   readonly save: string | undefined;
-  /** An earlier result. Default: the result is compared with nothing. */
+  /** An earlier result to compare with. Default: none. */
   readonly compare: string | undefined;
   readonly json: boolean;
 }
 
 /**
- * Dispatches the calls of a message over and over, and prints how long they took. Nothing is recorded in the journal of
- * the config, and no person is asked.
+ * Dispatches the calls of a message repeatedly, and prints how long they took. Nothing is recorded in the
+ * journal of the config, and no person is asked.
  *
  * @throws {ConfigError} if the config is invalid.
  * @throws {MessageError} if the message is invalid.
- * @throws {UsageError} if there is nothing to call, a tool does more than reading, or a file cannot be used.
+ * @throws {UsageError} if there is nothing to call, a tool does more than read, or a file cannot be used.
  */
 export async function bench(options: BenchOptions, terminal: Terminal): Promise<ExitCode> {
   const load = loadavg()[0] ?? 0;
@@ -154,14 +154,14 @@ export async function bench(options: BenchOptions, terminal: Terminal): Promise<
   if (made.calls > 0 && !hasRun)
     await print(
       terminal.stderr,
-      shown`no call reached a sandbox (${Object.keys(result.outcomes).join(", ")}): the figures say how fast calls are refused, and nothing of the tools`,
+      shown`no call reached a sandbox (${Object.keys(result.outcomes).join(", ")}): the figures say how fast calls are refused, and nothing about the tools`,
     );
   const missed = exceeded(result, options.thresholds);
   await print(terminal.stderr, joinShown(missed, "\n"));
   return missed.length > 0 || result.isSaturated ? EXIT_TOOL_FAILED : EXIT_OK;
 }
 
-/** @throws {UsageError} unless there are calls, and none does what should not be done over and over. */
+/** @throws {UsageError} if there are no calls, or one of them has effects that should not be repeated. */
 function checkCalls(calls: InputMessage["calls"], registry: ToolRegistry, options: BenchOptions): void {
   if (calls.length === 0) throw new UsageError(shown`${options.file}: the message has no tool calls`);
   if (options.allowsEffects) return;
@@ -232,11 +232,13 @@ function warningsOf(result: BenchResult, earlier: BenchResult | undefined): read
         ]
       : []),
     ...(result.isSaturated
-      ? [shown`the rate could not be kept: calls stopped beginning when ${MAX_OUTSTANDING} had not ended`]
+      ? [
+          shown`the rate could not be sustained: no calls were started while ${MAX_OUTSTANDING} were outstanding`,
+        ]
       : []),
     ...(earlier !== undefined && !isSameMachine(result, earlier)
       ? [
-          shown`the earlier result is of another machine or Node.js (${earlier.machine.cpu}, ${earlier.machine.node})`,
+          shown`the earlier result is from another machine or Node.js (${earlier.machine.cpu}, ${earlier.machine.node})`,
         ]
       : []),
   ];

@@ -30,7 +30,7 @@ export async function checkEntries(config: Config, server: ServerConfig): Promis
   return check.problems;
 }
 
-/** The names of all tools, with those through which the offers of MCP servers are read. */
+/** The names of all tools, including those that read the offers of MCP servers. */
 async function toolNames({ source, registry }: Config): Promise<readonly string[]> {
   const offers = new ToolRegistry();
   if (source.at(["mcp"]) !== undefined) await registerOffers(offers);
@@ -152,10 +152,10 @@ class EntryCheck {
   shadow(): void {
     const { policy, shadow } = this.#config;
     if (shadow?.revision !== undefined && shadow.revision === policy?.revision)
-      this.#warn(["shadow"], "this is the policy itself, which never decides otherwise: name another file");
+      this.#warn(["shadow"], "this is the policy itself, which never decides differently: name another file");
   }
 
-  /** Classes of imported tools that do not exist, or that an earlier pattern has all. */
+  /** Classes of imported tools that do not exist, or that earlier patterns match, too. */
   classes(): void {
     const classes = this.#config.source.at(["mcp", "classes"]);
     if (!isJsonObject(classes)) return;
@@ -192,7 +192,7 @@ class EntryCheck {
     }
   }
 
-  /** Notifications whose links lead nowhere, or answer in the name of nobody. */
+  /** Notifications whose links lead nowhere, or name no approver. */
   #checkNotify(): void {
     const { notify } = this.#config.sessions;
     const { served } = this.#server;
@@ -251,10 +251,7 @@ class EntryCheck {
     // The guard of coding agents opens their sessions itself.
     const hasCallers = mcp?.oauth !== undefined || this.#config.registry.has("use_unknown_tool");
     if (!hasCallers && !credentials.some(({ roles }) => roles.includes("caller")))
-      this.#warn(
-        ["server", "sessions"],
-        "no credential has the role 'caller', so that no one can open a session",
-      );
+      this.#warn(["server", "sessions"], "no credential has the role 'caller', so no one can open a session");
     if (served.console && !credentials.some(({ roles }) => roles.some((role) => role !== "client")))
       this.#warn(
         ["server", "console"],
@@ -272,7 +269,7 @@ class EntryCheck {
 
   #checkFolder(path: string, at: ConfigPath): void {
     if (!existsSync(absolutePath(path, "a path")))
-      this.#warn(at, "there is no such file or folder, so that this has no effect until it exists", "value");
+      this.#warn(at, "there is no such file or folder, so this has no effect until it exists", "value");
   }
 
   #matching(pattern: string): readonly string[] {

@@ -98,7 +98,7 @@ interface FoundFlaw {
   readonly flawed: readonly { readonly name: string; readonly isNamed: boolean }[];
 }
 
-/** A sandbox that does not open has been reported when the tools were prepared. */
+/** A sandbox that cannot be opened was reported when the tools were prepared. */
 async function openOrNothing(
   sandboxes: SandboxRouter,
   mode: NonNullable<LocatedGrant["sandbox"]>,
@@ -145,7 +145,7 @@ function limitFlaws({ use, limits }: LocatedGrant, tool: Tool, sandbox: Sandbox)
       const message = `has no effect, as the tool's own 'timeout' is ${own}: write less, or raise that`;
       return [{ path: ["limits", "wallTime"], message, isUseless: true }];
     }
-    // Another rule has a lower one, and is reported instead.
+    // Another rule has a lower limit, and is reported instead.
     if (value !== limits[name] || sandbox.unenforceable({ [name]: value }, tool) === undefined) return [];
     const message = `the '${sandbox.mode}' sandbox cannot enforce this limit`;
     return [{ path: ["limits", WRITTEN_NAMES[name]], message }];
@@ -228,7 +228,7 @@ function missingFlaws({ use }: LocatedGrant, { mode }: Sandbox): readonly GrantF
     ...env.flatMap((name, index): readonly GrantFlaw[] => {
       if (mode !== "process" || process.env[name] !== undefined) return [];
       const message =
-        "the variable is not set where this runs, so that programs do not get it: set it, or remove this";
+        "the variable is not set where this runs, so programs do not get it: set it, or remove this";
       return [{ path: ["capabilities", "env", index], message, isUseless: true }];
     }),
   ];
@@ -257,7 +257,9 @@ function originFlaws({ use }: LocatedGrant, { mode, capabilities }: Sandbox): re
   });
 }
 
-/** Returns what the policies grant to calls of a tool, by the rule. Empty if a rule denies all its calls. */
+/**
+ * Returns what the policies grant to calls of a tool, for each rule. Empty if a rule denies all its calls.
+ */
 export function grantsOf(policies: readonly LocatedPolicy[], tool: Tool): readonly LocatedGrant[] {
   const concerned = (rule: PolicyRule): boolean =>
     concernedTools(rule, [{ ...tool, sandboxes: sandboxesOf(tool) }]).length > 0;

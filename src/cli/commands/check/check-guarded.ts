@@ -7,11 +7,11 @@ import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { Guard, type GuardedPlace } from "../../../workspace/guard.ts";
 import { absolutePathBeside } from "../../config/guard-code.ts";
 
-/** How many files a problem names. */
+/** Maximum number of files named in a problem. */
 const MAX_NAMED = 5;
 
 /**
- * Finds grants that cover files of Sandgate itself, which they do not give: see `guardFiles`.
+ * Finds grants that cover Sandgate's own files, to which they give no access: see `guardFiles`.
  *
  * @param workspaces The folders in which sessions can have their workspaces.
  */
@@ -68,7 +68,9 @@ function grantsInConfig(
   });
 }
 
-/** What a grant of a policy gives: a place, or one with this path below any folder of a workspace. */
+/**
+ * A place that a policy grants: `path`, or `below` in a session's workspace, which is any folder in `path`.
+ */
 interface GrantedPlace {
   readonly path: string;
   readonly below?: string;
@@ -95,11 +97,11 @@ function messageFor(covered: readonly GuardedPlace[], isWritable: boolean): stri
   const found = covered.filter(({ access }) => isWritable || access === "none");
   const named = [...new Set(found.map((each) => each.named))];
   if (named.length === 0) return undefined;
-  const hidden = found.some(({ access }) => access === "none") ? " or reads" : "";
+  const hidden = found.some(({ access }) => access === "none") ? " or read" : "";
   const some = named
     .slice(0, MAX_NAMED)
     .map((path) => `'${path}'`)
     .join(", ");
   const more = named.length > MAX_NAMED ? ` and ${named.length - MAX_NAMED} more` : "";
-  return `this grant covers files of Sandgate itself, which no tool changes${hidden}: ${some}${more}. Grant a directory without them`;
+  return `this grant covers Sandgate's own files, which no tool can change${hidden}: ${some}${more}. Grant a directory without them`;
 }

@@ -14,7 +14,7 @@ import type { ServerConfig } from "../../config/server/load-server.ts";
 import type { Answering } from "../../config/server/who-answers.ts";
 import { grantsOf, type LocatedGrant } from "./check-grants.ts";
 
-/** The most names of tools in a message. */
+/** Maximum number of tool names in a message. */
 const MAX_NAMES = 5;
 
 const MAX_NAMES_LENGTH = 80;
@@ -24,7 +24,10 @@ interface Found {
   readonly message: string;
 }
 
-/** Finds parts of rules that depend on sessions, and that no session of the config can meet, or that meet no session at all. */
+/**
+ * Finds parts of rules that depend on sessions, but that no session of the config can meet, or for which the
+ * config has no sessions at all.
+ */
 export function checkSessions(config: Config, server: ServerConfig): readonly ConfigProblem[] {
   const { source, locatedPolicies } = config;
   const hasSessions =
@@ -54,10 +57,10 @@ function outsideOfSessions(rule: PolicyRule): readonly Found[] {
   const remedy = "write 'sessions: true' under 'server', or remove this";
   const unclear = parts.map(([path, known]) => ({
     path,
-    message: `only sessions know ${known}, and the server has none, so that this is always unclear, and ${consequence}: ${remedy}`,
+    message: `only sessions know ${known}, and the server has none, so this is always unclear, and ${consequence}: ${remedy}`,
   }));
   if (effect !== "ask") return unclear;
-  const message = `a call without a session asks no one, so that calls that this rule asks about are denied: ${remedy}`;
+  const message = `a call without a session asks no one, so calls that this rule asks about are denied: ${remedy}`;
   return [...unclear, { path: ["effect"], message }];
 }
 
@@ -76,7 +79,7 @@ function whyNeverApproved(condition: HistoryCondition, config: Config): string |
   );
   if (tools.length === 0 || tools.some((tool) => isEverAsked(tool, config))) return undefined;
   const names = tools.map(({ name }) => `'${name}'`).join(", ");
-  return `no rule and no level has a person asked about calls of ${names}, so that none is approved: remove 'approved', or ask about them`;
+  return `no rule and no level asks a person about calls of ${names}, so none is approved: remove 'approved', or ask about them`;
 }
 
 /** Compares a number of calls of a session with those that a session can make. */
@@ -97,8 +100,8 @@ function whyNotCounted(condition: HistoryCondition, { registry, sessions }: Conf
 }
 
 /**
- * Finds tools that are granted, and whose calls every client is denied: a person must be asked about each of them, and no one
- * can answer.
+ * Finds granted tools whose calls are denied to every client, as each of them needs a person's confirmation
+ * and no one can answer.
  */
 export function checkAnswers(
   { source, registry, locatedPolicies, sessions }: Config,
@@ -120,7 +123,7 @@ export function checkAnswers(
   }
   return Array.from(found.values(), ({ located, names }) => {
     const shown = names.slice(0, MAX_NAMES).map((name) => `'${name}'`);
-    // What to write instead must not be cut from a long line.
+    // The remedy must not be cut off at the end of a long line.
     while (shown.length > 1 && shown.join().length > MAX_NAMES_LENGTH) shown.pop();
     const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : "";
     const who = isServed ? "every client" : "every client of 'sandgate mcp serve'";
@@ -140,7 +143,7 @@ function remedyOf(name: string, isServed: boolean): string {
   const person = isServed
     ? "a credential with the role 'approver' that approves the caller (and 'server.mcp.approvalUrl' for clients of MCP)"
     : "'server: { mcp: { confirm: elicitation } }'";
-  return `write ${unasked} to have it run without a question, or ${person} to have a person asked`;
+  return `write ${unasked} to run it without asking, or ${person} to ask a person`;
 }
 
 /** Whether a person is asked about every call, in every session and workspace. */

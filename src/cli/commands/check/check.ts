@@ -38,7 +38,7 @@ import { checkAnswers, checkSessions } from "./check-sessions.ts";
 /** What access tokens give their principals; `undefined` if the server accepts none. */
 type Tokens = NonNullable<NonNullable<ServerConfig["mcp"]>["oauth"]>["principal"];
 
-/** The beginning of the roles that every access token gives for its scopes. */
+/** The prefix of the roles that every access token gives for its scopes. */
 const SCOPE = "scope:";
 
 /** Returns the ids of all principals that a server authenticates by its own credentials. */
@@ -55,7 +55,7 @@ function principalIds({ options, served }: ServerConfig): readonly string[] {
   return ids.length === 0 && listen.startsWith("unix:") ? [LOCAL_ID] : ids;
 }
 
-/** Finds principals, roles and conditions of rules that no caller of the server meets. */
+/** Finds principals, roles and conditions of rules that no caller of the server can match. */
 function checkPrincipals(policies: readonly LocatedPolicy[], server: ServerConfig): readonly ConfigProblem[] {
   const ids = principalIds(server);
   const hasTokens = server.served !== undefined && server.mcp?.oauth !== undefined;
@@ -89,12 +89,12 @@ function canBeToken(pattern: string): boolean {
 function whyNoRole(role: string, tokens: Tokens | undefined): string | undefined {
   if (tokens === undefined)
     return (
-      `callers of the server have no roles, so that none has '${role}': name them by their ids ('principals'), or accept ` +
+      `callers of the server have no roles, so none has '${role}': name them by their ids ('principals'), or accept ` +
       "access tokens whose claim 'server.mcp.oauth.principal.roles' maps to roles"
     );
   if (role.startsWith(SCOPE) || tokens.roles !== undefined) return undefined;
   return (
-    `access tokens only give roles that begin with '${SCOPE}', so that no caller has '${role}': map the claim with the roles ` +
+    `access tokens only give roles that begin with '${SCOPE}', so no caller has '${role}': map the claim with the roles ` +
     "('server.mcp.oauth.principal.roles')"
   );
 }
@@ -127,7 +127,7 @@ function principalSchema(ids: readonly string[], tokens: Tokens | undefined): Js
   return { anyOf: [own, ofToken] };
 }
 
-/** The most places in a definition that a warning names. */
+/** Maximum number of places named in a warning. */
 const MAX_PLACES = 3;
 
 /** Options of `sandgate check`. */
@@ -201,7 +201,7 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
     await print(terminal.stdout, joinShown(lines, "\n"));
   }
   if (notCheckable.length > 0)
-    await print(terminal.stdout, shown`not checkable, as callers bring them: ${notCheckable.join(", ")}`);
+    await print(terminal.stdout, shown`not checkable, as callers supply them: ${notCheckable.join(", ")}`);
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
@@ -237,7 +237,7 @@ async function prepareTool(
   return problems;
 }
 
-/** Imports a module, which the sandbox would do in a thread with the first call. */
+/** Imports a module, which the sandbox would only do with the first call, in a thread. */
 async function checkExport({ module, export: name }: HostModule): Promise<void> {
   const exported = await loadExport(String(module), name);
   if (typeof exported !== "function") throw new Error("the export of the module is not a function");
@@ -281,16 +281,17 @@ function problemsOf(
 }
 
 /**
- * Returns a warning for each tool, and for the instructions of each MCP server, with a text that a model reads in another way than a
- * person: it has characters that are invisible, change the order of the text or look like different ones.
+ * Returns a warning for each tool, and for the instructions of each MCP server, with a text that a model
+ * reads differently from a person: it has characters that are invisible, change the order of the text or look
+ * like different ones.
  *
- * @param said The instructions of MCP servers.
+ * @param instructions The instructions of MCP servers.
  */
 function checkTexts(
   source: ConfigSource,
   registry: ToolRegistry,
   tools: readonly ConfiguredTool[],
-  said: ReadonlyMap<string, JsonObject>,
+  instructions: ReadonlyMap<string, JsonObject>,
 ): readonly ConfigProblem[] {
   const paths = new Map(tools.map(({ tool: { name }, path }) => [name, path]));
   const warn = (
@@ -313,7 +314,7 @@ function checkTexts(
       inputSchema,
     });
   });
-  const ofServers = [...said].flatMap(([name, definition]) => {
+  const ofServers = [...instructions].flatMap(([name, definition]) => {
     const [server = name, ...offer] = name.split("/");
     const what = offer.length === 0 ? "what the MCP server says to the model" : `'${offer.join("/")}'`;
     return warn(what, ["mcp", "servers", server], definition);

@@ -12,7 +12,7 @@ import { showProgress } from "../../progress.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import { directoryOf, type JournalPlace, keyOf, readText } from "./place.ts";
 
-/** The number of differences that are printed. */
+/** Maximum number of differences printed. */
 const MAX_SHOWN = 20;
 
 /** Options of `sandgate journal verify`. */
@@ -110,14 +110,14 @@ async function orUsageError<Report>(step: () => Promise<Report>): Promise<Report
   }
 }
 
-/** Decides every recorded call again. The exit code is 1 if a decision is another one now. */
+/** Decides every recorded call again. The exit code is 1 if a decision differs. */
 export async function replay(
   { place }: { readonly place: JournalPlace },
   { stdout }: Terminal,
 ): Promise<ExitCode> {
   const { same, different, undecided, undecidable } = await replayJournal(await directoryOf(place));
   const lines = [
-    shown`${same} calls are decided as recorded, ${different.length} otherwise`,
+    shown`${same} calls are decided as recorded, ${different.length} differently`,
     ...(undecided > 0 ? [shown`${undecided} calls failed before the policy decided`] : []),
     ...Array.from(undecidable, ([cause, count]) => shown`${count} calls cannot be decided again: ${cause}`),
     ...different
@@ -136,7 +136,7 @@ interface ArchiveOptions {
   readonly before: number;
   /** The file of the journal's signing key, if no config names it. */
   readonly keyFile: string | undefined;
-  /** The files of verifier keys that it had before. */
+  /** Files with the journal's previous verifier keys. */
   readonly earlierKeys: readonly string[];
 }
 
@@ -144,11 +144,11 @@ interface ArchiveOptions {
 interface KeygenOptions {
   /** The name of the key. */
   readonly keyName: string;
-  /** The file of the signing key; that of the verifier key ends in `.pub`. */
+  /** The file of the signing key; `.pub` is appended for the verifier key. */
   readonly out: string;
 }
 
-/** Creates the keys of a journal. It overwrites no files. */
+/** Creates the keys of a journal. Does not overwrite files. */
 export async function keygen({ keyName, out }: KeygenOptions, { stdout }: Terminal): Promise<ExitCode> {
   try {
     const { signer, verifier } = createJournalKeys(keyName);
@@ -161,7 +161,7 @@ export async function keygen({ keyName, out }: KeygenOptions, { stdout }: Termin
   return EXIT_OK;
 }
 
-/** Moves the old files of a journal away, and says where its chain begins then. */
+/** Moves old files of a journal to another directory, and prints where the chain now begins. */
 export async function archive(
   { place, to, before, keyFile, earlierKeys }: ArchiveOptions,
   { stdout }: Terminal,

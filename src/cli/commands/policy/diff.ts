@@ -47,7 +47,7 @@ export async function diff(
 function describe({ same, different, changes, undecided, undecidable }: PolicyDiff): readonly ShownText[] {
   const kinds = [...new Set(changes.map(({ change }) => change))];
   return [
-    shown`${same} calls are decided as before, ${different} otherwise`,
+    shown`${same} calls are decided as before, ${different} differently`,
     ...kinds.flatMap((kind) =>
       describeKind(
         kind,

@@ -72,7 +72,7 @@ export async function testPolicy(
   const summary =
     different === 0
       ? shown`${cases.length} cases are decided as expected`
-      : shown`${different} of ${cases.length} cases are decided otherwise`;
+      : shown`${different} of ${cases.length} cases are decided differently`;
   await print(terminal.stdout, joinShown([...differences.map(showProblem), summary], "\n"));
   return different === 0 ? EXIT_OK : EXIT_TOOL_FAILED;
 }

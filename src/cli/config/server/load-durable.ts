@@ -89,7 +89,7 @@ const POSTGRES = mapOf(
     ),
     lease: described(
       DURATION,
-      "After how long without a sign of it a server is taken for gone, so that the others go on with its calls.",
+      "The time without a sign of life after which a server is considered gone, so that the others take over its calls.",
       POSTGRES_DEFAULTS.leaseMs,
     ),
   },

@@ -36,7 +36,7 @@ test("says so if it measured nothing but denials", async () => {
   expect(await bench(FEW, { calls })).toMatchObject({
     code: 0,
     stderr:
-      "no call reached a sandbox (permission_denied (no sandbox)): the figures say how fast calls are refused, and nothing of the tools\n",
+      "no call reached a sandbox (permission_denied (no sandbox)): the figures say how fast calls are refused, and nothing about the tools\n",
   });
 });
 
@@ -80,7 +80,7 @@ test("compares a result with one that was kept", async () => {
     JSON.stringify({ ...kept, machine: { ...kept.machine, cpu: "other" } }),
   );
   const other = await bench([...FEW, "--compare", "before.json"], { folder });
-  expect(other.stdout).toContain("the earlier result is of another machine or Node.js (other,");
+  expect(other.stdout).toContain("the earlier result is from another machine or Node.js (other,");
 });
 
 test("refuses to repeat calls that do more than reading", async () => {

@@ -11,7 +11,7 @@ const TOOL = `tools:
     quickjs: { source: "export default () => 1" }
 `;
 
-/** Checks a config in a folder of its own, `FOLDER` in its texts. Returns the warnings about files of Sandgate itself. */
+/** Checks a config in a folder of its own, `FOLDER` in its texts. Returns the warnings about Sandgate's own files. */
 async function warnings(
   files: Record<string, string>,
 ): Promise<{ readonly folder: string; readonly lines: readonly string[] }> {
@@ -23,7 +23,7 @@ async function warnings(
   const { stdout } = await sandgate(["check", "--json", "--config", join(place, "sandgate.yaml")]);
   const { problems } = JSON.parse(stdout) as { problems: { message: string; line: number }[] };
   const lines = problems
-    .filter(({ message }) => message.includes("covers files of Sandgate itself"))
+    .filter(({ message }) => message.includes("covers Sandgate's own files"))
     .map(({ message, line }) => `${line}: ${message.replaceAll(`${place}/`, "")}`);
   return { folder: place, lines };
 }
@@ -39,7 +39,7 @@ function policy(...grants: readonly string[]): string {
 ${grants.map((grant, index) => `          - ${grant.replace("{ ", `{ at: /${index}, `)}\n`).join("")}`;
 }
 
-describe("sandgate check names the files of Sandgate itself that are covered by", () => {
+describe("sandgate check names those of Sandgate's own files that are covered by", () => {
   test("a grant of a directory or of a file, if it could write them", async () => {
     const { lines } = await warnings({
       "sandgate.yaml": policy(
@@ -53,8 +53,8 @@ describe("sandgate check names the files of Sandgate itself that are covered by"
     });
     expect(lines.map((line) => Number(line.split(":")[0]))).toEqual([13, 14, 15, 17]);
     expect(lines[0]).toContain("'sandgate.yaml'");
-    expect(lines[0]).toContain("no tool changes or reads");
-    expect(lines[2]).toContain("which no tool changes: 'sandgate.yaml'.");
+    expect(lines[0]).toContain("no tool can change or read");
+    expect(lines[2]).toContain("which no tool can change: 'sandgate.yaml'.");
   });
 
   test("a grant of the workspace, if callers can choose one with such files", async () => {
@@ -70,7 +70,7 @@ describe("sandgate check names the files of Sandgate itself that are covered by"
     };
     const { lines } = await warnings(files);
     expect(lines.map((line) => Number(line.split(":")[0]))).toEqual([13, 14]);
-    expect(lines[0]).toContain("changes or reads");
+    expect(lines[0]).toContain("can change or read");
     expect(lines[1]).toContain("'secrets/token'");
     const elsewhere = await warnings({
       ...files,

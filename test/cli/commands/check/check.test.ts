@@ -147,7 +147,7 @@ test.each([
     /the export of the module is not a function/,
   ],
   [
-    "a time-out that is no duration",
+    "a time-out that is not a duration",
     "timeout: soon\n    quickjs: { source: export default () => 1 }",
     /must be a duration such as/,
   ],

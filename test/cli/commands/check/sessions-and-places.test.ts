@@ -69,7 +69,7 @@ describe("sandgate check names conditions on earlier calls that no session can m
 
   test("an approval of calls about which no one is asked", async () => {
     expect(await warningsOf(SESSIONS + approved)).toEqual([
-      expect.stringContaining("no rule and no level has a person asked about calls of 'upper'"),
+      expect.stringContaining("no rule and no level asks a person about calls of 'upper'"),
     ]);
     for (const asked of [
       `${approved}confirmations: { tools: { upper: prompt } }\n`,

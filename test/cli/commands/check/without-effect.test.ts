@@ -137,7 +137,7 @@ describe("sandgate check names tools whose calls are always denied, as no one ca
     const config = `tools:\n${tools.join("")}server: { mcp: {} }\n${LIST.replace("[list]", '["list_*"]')}`;
     const { stderr } = await check(config);
     expect(stderr).toMatch(
-      /denied calls of 'list_.*0' and 8 more, as a person must be asked .* to have a person asked$/m,
+      /denied calls of 'list_.*0' and 8 more, as a person must be asked .* to ask a person$/m,
     );
   });
 
@@ -294,7 +294,7 @@ describe("sandgate check names options that change nothing, and what to write", 
     ["asked: '/pay/i'", "the slashes are part of the regular expression, and there are no flags"],
     [
       "history: [{ after: [list], in: turn }]",
-      "no rule allows calls of 'list', so that there are never earlier ones",
+      "no rule allows calls of 'list', so there are never earlier ones",
     ],
   ])("in a rule: %s", async (part, message) => {
     const rule = `{ tools: [upper], effect: allow, sandboxes: [quickjs], ${part} }`;

@@ -32,18 +32,18 @@ describe("sandgate doctor", () => {
     const { code, stdout, stderr } = await sandgate(["doctor"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain(`Node.js: ${process.versions.node}`);
-    expect(stdout).toMatch(/^ {2}quickjs: holds$/m);
+    expect(stdout).toMatch(/^ {2}quickjs: works$/m);
     expect(stdout).toMatch(
-      ISOLATIONS.length > 0 ? /^ {2}process: holds$/m : /^ {2}process: does not hold: .* \(remedy: /m,
+      ISOLATIONS.length > 0 ? /^ {2}process: works$/m : /^ {2}process: does not work: .* \(remedy: /m,
     );
     expect(stdout).toContain(`  isolation: ${ISOLATIONS[0] ?? "none"}\n`);
     expect(stdout).toMatch(/^ {4}landlock: /m);
     expect(stdout).toMatch(
       noMicrovm === undefined
         ? /^virtual machines \(sandbox microvm\):\n {2}QEMU: QEMU/m
-        : /^ {2}microvm: does not hold: /m,
+        : /^ {2}microvm: does not work: /m,
     );
-    expect(stdout).toMatch(/^ {4}fileBytes: does not hold: programs (do not have it|cannot be confined)/m);
+    expect(stdout).toMatch(/^ {4}fileBytes: does not work: programs (do not have it|cannot be confined)/m);
   });
 
   test("says the same in JSON", async () => {
@@ -85,13 +85,13 @@ describe("sandgate doctor", () => {
     expect(stderr).toMatch(
       /sandgate\.yaml:\d+:\d+: .*programs on Landlock have no network.*calls of 'run' fail/,
     );
-    expect(stdout).toMatch(/^ {2}process: holds$/m);
+    expect(stdout).toMatch(/^ {2}process: works$/m);
     expect(stdout).toMatch(
-      /^ {2}isolation: landlock\n {4}namespaces: does not hold: bubblewrap is not installed/m,
+      /^ {2}isolation: landlock\n {4}namespaces: does not work: bubblewrap is not installed/m,
     );
     for (const [name, what] of Object.entries(NOT_ENFORCED))
-      expect(stdout).toContain(`    not held: ${name}: ${what}\n`);
-    expect(stdout).toMatch(/^ {2}network: does not hold: .* \(remedy: apt-get install bubblewrap\)$/m);
+      expect(stdout).toContain(`    not enforced: ${name}: ${what}\n`);
+    expect(stdout).toMatch(/^ {2}network: does not work: .* \(remedy: apt-get install bubblewrap\)$/m);
   });
 
   test("reports that programs do not run if what the config requires is not there", async () => {
@@ -100,9 +100,9 @@ describe("sandgate doctor", () => {
     const { code, stdout, stderr } = await sandgate(["doctor", "--config", `${folder}/sandgate.yaml`]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/bubblewrap is not installed: there is no \/nonexistent\/bwrap/);
-    expect(stdout).toMatch(/^ {2}process: does not hold: bubblewrap is not installed/m);
+    expect(stdout).toMatch(/^ {2}process: does not work: bubblewrap is not installed/m);
     expect(stdout).toMatch(/^ {2}isolation: none$/m);
-    expect(stdout).toMatch(/^ {4}wallTimeMs: does not hold: programs cannot be confined here$/m);
+    expect(stdout).toMatch(/^ {4}wallTimeMs: does not work: programs cannot be confined here$/m);
   });
 
   test.skipIf(!process.allowedNodeEnvironmentFlags.has("--experimental-ffi"))(
@@ -114,7 +114,7 @@ describe("sandgate doctor", () => {
       });
       expect(stdout).toContain("node:ffi: needs --experimental-ffi");
       expect(stdout).toMatch(
-        /^ {4}landlock: does not hold: Node\.js \S+ has no node:ffi, .* \(remedy: start Node\.js with --experimental-ffi\)$/m,
+        /^ {4}landlock: does not work: Node\.js \S+ has no node:ffi, .* \(remedy: start Node\.js with --experimental-ffi\)$/m,
       );
     },
   );

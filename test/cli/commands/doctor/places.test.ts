@@ -39,20 +39,20 @@ describe("sandgate doctor --config", () => {
     const folder = await createFolder({ "sandgate.yaml": config(executor, mcp) });
     const { code, stdout, stderr } = await sandgate(["doctor", "--config", `${folder}/sandgate.yaml`]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toContain(`\nstores:\n  sessions: ${folder}/sessions.sqlite: holds\n`);
-    expect(stdout).toContain(`\n  journal: ${folder}/journal: holds\n`);
+    expect(stdout).toContain(`\nstores:\n  sessions: ${folder}/sessions.sqlite: works\n`);
+    expect(stdout).toContain(`\n  journal: ${folder}/journal: works\n`);
     expect(stdout).toMatch(
-      new RegExp(`\npeers:\n {2}executor ${executor}: holds; its clock is -?[01] s ahead`),
+      new RegExp(`\npeers:\n {2}executor ${executor}: works; its clock is -?[01] s ahead`),
     );
-    expect(stdout).toContain(`\n  mcp ${mcp}/mcp: holds`);
+    expect(stdout).toContain(`\n  mcp ${mcp}/mcp: works`);
   });
 
   test("names peers that are not ready, are not there, or whose clock is wrong", async () => {
     const unready = await createFolder({ "sandgate.yaml": config(await respond(503), await respond(404)) });
     const first = await sandgate(["doctor", "--config", `${unready}/sandgate.yaml`]);
     expect(first.code).toBe(1);
-    expect(first.stdout).toMatch(/executor \S+: does not hold: it is not ready: it responds with HTTP 503/);
-    expect(first.stdout).toMatch(/mcp \S+: does not hold: it responds with HTTP 404/);
+    expect(first.stdout).toMatch(/executor \S+: does not work: it is not ready: it responds with HTTP 503/);
+    expect(first.stdout).toMatch(/mcp \S+: does not work: it responds with HTTP 404/);
     const skewed = await createFolder({
       "sandgate.yaml": config(await respond(200, -3_600_000), "http://127.0.0.1:1"),
     });
@@ -72,10 +72,10 @@ describe("sandgate doctor --config", () => {
     database.exec("PRAGMA application_id = 1399288691; PRAGMA user_version = 9999");
     const newer = await sandgate(["doctor", "--config", `${folder}/sandgate.yaml`]);
     expect(newer.code).toBe(1);
-    expect(newer.stdout).toMatch(/sessions: \S+: does not hold: the file has format 9999/);
+    expect(newer.stdout).toMatch(/sessions: \S+: does not work: the file has format 9999/);
     database.exec("PRAGMA application_id = 7");
     const other = await sandgate(["doctor", "--config", `${folder}/sandgate.yaml`]);
-    expect(other.stdout).toMatch(/does not hold: the file is a database of another program/);
+    expect(other.stdout).toMatch(/does not work: the file is a database of another program/);
     writeFileSync(
       `${folder}/text`,
       "not a database, but long enough to be read as the header of one".repeat(20),
@@ -84,6 +84,6 @@ describe("sandgate doctor --config", () => {
     const text = config(url, url).replace("sessions.sqlite", "text");
     writeFileSync(`${folder}/sandgate.yaml`, text);
     const broken = await sandgate(["doctor", "--config", `${folder}/sandgate.yaml`]);
-    expect(broken.stdout).toMatch(/sessions: \S+: does not hold: .*not a database/);
+    expect(broken.stdout).toMatch(/sessions: \S+: does not work: .*not a database/);
   });
 });

@@ -194,7 +194,7 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp add", () => {
     [["uvx", "mcp-server-git"], "install the package in a virtual environment"],
     [["docker", "run", "-i", "image"], "outside of the sandbox"],
     [["npx", "-y", "--node-options=x", "notes-server"], "is not known here"],
-    [["npx", "-y", "github:someone/something"], "is no package of the registry"],
+    [["npx", "-y", "github:someone/something"], "is not a package of the registry"],
     [["npx", "-y", "notes-server@9.9.9"], "cannot be installed"],
     [["npx", "-y", "no-such-server"], "cannot be installed"],
   ])("says what to do in place of %s", async (words, text) => {

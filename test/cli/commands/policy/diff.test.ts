@@ -38,7 +38,7 @@ rules:
     const argv = ["policy", "diff", join(folder, "sandgate.yaml"), file, "--journal", records];
     const { code, stdout } = await sandgate(argv);
     expect(stdout.replace(/record \d+/g, "record N").split("\n")).toEqual([
-      "1 calls are decided as before, 3 otherwise",
+      "1 calls are decided as before, 3 differently",
       "deny → allow, which permits more: 2 calls",
       `  2 by 'libraries', before by no rule; such as call call-1 of read_file, record N of ${records}`,
       "allow → deny: 1 calls",
@@ -49,7 +49,7 @@ rules:
     expect((await sandgate([...argv, "--accept-wider"])).code).toBe(0);
     expect(await sandgate(["policy", "diff", file, file, "--journal", records])).toMatchObject({
       code: 0,
-      stdout: "4 calls are decided as before, 0 otherwise\n",
+      stdout: "4 calls are decided as before, 0 differently\n",
     });
   });
 
@@ -62,7 +62,7 @@ rules:
     expect(await sandgate(argv)).toMatchObject({
       code: 0,
       stdout: [
-        "1 calls are decided as before, 0 otherwise",
+        "1 calls are decided as before, 0 differently",
         "1 calls failed before the policy decided",
         "1 calls cannot be decided again: arguments redacted",
         "",
@@ -113,7 +113,7 @@ rules:
     expect(await diff("sandgate.yaml", "sources.yaml")).toEqual({
       code: 0,
       lines: [
-        "3 calls are decided as before, 1 otherwise",
+        "3 calls are decided as before, 1 differently",
         "narrower grant: 1 calls",
         "  1 by 'cedar sources', before by 'sources' and 'everyone'",
         "",
@@ -122,7 +122,7 @@ rules:
     expect(await diff("sources.yaml", "config.yaml")).toEqual({
       code: 3,
       lines: [
-        "1 calls are decided as before, 3 otherwise",
+        "1 calls are decided as before, 3 differently",
         "deny → allow, which permits more: 2 calls",
         "  2 by 'cedar libraries' and 'rule 1', before by no rule",
         "allow → deny: 1 calls",

@@ -58,7 +58,7 @@ describe("sandgate policy test", () => {
       `${file}:12:11: 'sources': expected wallTime 1s, but the policy grants 2s`,
       `${file}:12:11: 'sources': expected output 1 KiB, but the policy grants no such limit`,
       `${file}:15:11: 'deployment': expected allow, but the policy decides ask by 'asks'`,
-      "4 of 4 cases are decided otherwise",
+      "4 of 4 cases are decided differently",
       "",
     ]);
     expect(code).toBe(1);

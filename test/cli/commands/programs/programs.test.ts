@@ -31,7 +31,7 @@ const PROGRAM: StoredProgram = {
   sealed: new Uint8Array(10),
 };
 
-test("sandgate programs lists, shows and cancels programs, also while a server has the store open", async () => {
+test("sandgate programs lists, shows and cancels programs, even while a server has the store open", async () => {
   const store = new SqliteSuspensionStore(file);
   await store.put(PROGRAM, []);
   const list = await sandgate(["programs", "list", "--file", file]);

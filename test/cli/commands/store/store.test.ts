@@ -105,7 +105,7 @@ test("A store that no server has open is copied, also one whose server was kille
 });
 
 describe("sandgate store backup refuses, and writes nothing for,", () => {
-  test("what is no store", async () => {
+  test("what is not a store", async () => {
     const folder = await createFolder({
       "text.db": "no database at all, whatever its name says".repeat(100),
       empty: "",

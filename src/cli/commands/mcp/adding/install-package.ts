@@ -20,7 +20,7 @@ export interface WantedPackage {
   readonly name: string;
   /** A version, a range or a tag. */
   readonly version: string;
-  /** The program of it that is started; `undefined` for the runner's choice. */
+  /** The program of the package to start; `undefined` for the runner's choice. */
   readonly bin: string | undefined;
   /** The arguments of that program. */
   readonly args: readonly string[];
@@ -45,7 +45,7 @@ const RUNNERS: readonly (readonly string[])[] = [
   ["bun", "x"],
 ];
 
-/** Options of runners that choose nothing of what runs. */
+/** Options of runners that do not affect what runs. */
 const IDLE = new Set([
   "-y",
   "--yes",
@@ -57,7 +57,7 @@ const IDLE = new Set([
   "--",
 ]);
 
-/** Runners of what is no package of npm, and what to do with their servers. */
+/** Runners of what is not an npm package, and what to do with their servers. */
 const OTHERS: Readonly<Record<string, string>> = {
   uvx: "install the package in a virtual environment, and name its program as 'command', with the environment in 'fs'",
   uv: "install the package in a virtual environment, and name its program as 'command', with the environment in 'fs'",
@@ -72,8 +72,9 @@ const MAX_TEXT = 1_000;
 /**
  * Finds the package that a command of a package runner would run.
  *
- * @returns `undefined` if the command is no runner's.
- * @throws {PackageProblem} if it is one whose package cannot be resolved here. The message says what to do instead.
+ * @returns `undefined` if the command does not use a package runner.
+ * @throws {PackageProblem} if it is one whose package cannot be resolved here. The message says what to do
+ *   instead.
  */
 export function wantedPackage(command: string, args: readonly string[]): WantedPackage | undefined {
   const program = basename(command).replace(/\.(?:cmd|exe)$/i, "");
@@ -101,14 +102,14 @@ export function wantedPackage(command: string, args: readonly string[]): WantedP
   const at = text.lastIndexOf("@");
   const [name, version] = at > 0 ? [text.slice(0, at), text.slice(at + 1)] : [text, "latest"];
   if (!isPackageName(name) || !/^[\w.^~<>=|* -]+$/.test(version))
-    throw new PackageProblem(`'${text}' is no package of the registry: name one, such as 'NAME@VERSION'`);
+    throw new PackageProblem(`'${text}' is not a package of the registry: name one, such as 'NAME@VERSION'`);
   return { name, version, bin: named === undefined ? undefined : first, args: own };
 }
 
 /**
- * Installs a package with its dependencies in a folder of Sandgate's own, unless the version is there already: npm checks each
- * package against its integrity, and no script of any of them runs. With scripts, the version is installed anew, since nothing
- * says whether they ran before.
+ * Installs a package with its dependencies in a folder of Sandgate's own, unless the version is already
+ * installed: npm checks each package against its integrity, and no script of any of them runs. With scripts,
+ * the version is installed anew, since nothing says whether they ran before.
  *
  * @throws {PackageProblem} if that fails, with the reason that npm gives.
  */
@@ -156,7 +157,7 @@ async function runNpm(
   const { command, before } = findNpm();
   const npm = spawn(command, [...before, ...args], {
     cwd: folder,
-    // Settings for a global or a workspace's installation would have it write elsewhere.
+    // Settings for a global or a workspace's installation would make it write elsewhere.
     env: { ...process.env, npm_config_global: "false", npm_config_location: "project" },
     stdio: ["ignore", "ignore", "pipe"],
     ...(signal && { signal }),
