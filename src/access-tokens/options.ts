@@ -1,12 +1,14 @@
 import { POINTER_PATTERN } from "../json/pointer.ts";
 
 /**
- * Why an access token does not open anything. `invalid_token` and `insufficient_scope`: as in RFC 6750, section 3.1;
+ * Why an access token was rejected. `invalid_token` and `insufficient_scope`: as in RFC 6750, section 3.1;
  * `unavailable`: it could not be verified, because the keys of the authorization server could not be fetched.
  */
 export type AccessTokenProblem = "invalid_token" | "insufficient_scope" | "unavailable";
 
-/** An access token was not accepted. Its message is for the client, and says nothing about the token's content. */
+/**
+ * An access token was rejected. The message is for the client, and says nothing about the token's content.
+ */
 export class AccessTokenError extends Error {
   override readonly name = "AccessTokenError";
   readonly code: AccessTokenProblem;
@@ -20,25 +22,25 @@ export class AccessTokenError extends Error {
 /** Which access tokens of an authorization server are accepted, and whose they are. */
 export interface AccessTokenOptions {
   /**
-   * The identifier of what the tokens open (RFC 8707), such as `https://tools.example.com/mcp`. The claim `aud` of a token
-   * must have exactly this text.
+   * The identifier of the resource that the tokens are for (RFC 8707), such as
+   * `https://tools.example.com/mcp`. The claim `aud` of a token must have exactly this text.
    */
   readonly resource: string;
   /**
-   * The issuer of the tokens, which their claim `iss` must be exactly. Its metadata (RFC 8414, or OpenID Connect Discovery)
-   * say where its keys are.
+   * The issuer of the tokens, which must be exactly their claim `iss`. Its metadata (RFC 8414, or OpenID
+   * Connect Discovery) says where its keys are.
    */
   readonly issuer: string;
-  /** Where the keys are (a JWK Set). Default: where the issuer's metadata say. */
+  /** Where the keys are (a JWK Set). Default: where the issuer's metadata says. */
   readonly jwksUri?: string;
-  /** The scopes that a token must have, all of them. Default: none. */
+  /** The scopes, all of which a token must have. Default: none. */
   readonly scopes?: readonly string[];
   /**
    * The `typ` in the header of a token. `at+jwt` is that of RFC 9068, section 2.1; some authorization servers write `JWT`.
    * Default: `"at+jwt"`.
    */
   readonly tokenType?: TokenType;
-  /** The algorithms of the signatures. Default: every {@link SIGNATURE_ALGORITHMS}. */
+  /** The algorithms of the signatures. Default: all {@link SIGNATURE_ALGORITHMS}. */
   readonly algorithms?: readonly SignatureAlgorithm[];
   /** Which claims of a token the principal gets, besides the ones that it always has. Default: none. */
   readonly principal?: PrincipalClaims;
@@ -48,7 +50,10 @@ export interface AccessTokenOptions {
 export interface PrincipalClaims {
   /** A claim with a list of strings, which become roles of the principal. Default: no claim does. */
   readonly roles?: string;
-  /** Claims that become attributes, by the names of these. One that a token does not have is left out. Default: none. */
+  /**
+   * Claims that become attributes, by the names of the attributes. Claims that a token does not have are left
+   * out. Default: none.
+   */
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
@@ -58,14 +63,14 @@ export const TOKEN_TYPES: readonly TokenType[] = Object.freeze(["at+jwt", "JWT"]
 export type TokenType = "at+jwt" | "JWT";
 
 /**
- * The algorithms that a signature can have: those with public keys. With `HS256` and its like, a public key could be used as
- * a secret.
+ * The supported signature algorithms: asymmetric ones only. With `HS256` and the like, a public key could be
+ * used as a secret.
  */
 export const SIGNATURE_ALGORITHMS: readonly SignatureAlgorithm[] = Object.freeze([
   ...(["ES256", "ES384", "ES512", "Ed25519", "EdDSA"] as const),
   ...(["PS256", "PS384", "PS512", "RS256", "RS384", "RS512"] as const),
 ]);
-/** An algorithm of a signature (RFC 7518, RFC 8037). */
+/** A signature algorithm (RFC 7518, RFC 8037). */
 export type SignatureAlgorithm = `${"ES" | "PS" | "RS"}${256 | 384 | 512}` | "Ed25519" | "EdDSA";
 
 /** Attributes that every principal with an access token has. */
@@ -96,7 +101,7 @@ export function checkAccessTokenOptions(options: AccessTokenOptions): void {
   if (!TOKEN_TYPES.includes(tokenType)) {
     throw new TypeError(`the tokenType must be one of ${TOKEN_TYPES.join(", ")}`);
   }
-  if (algorithms?.length === 0) throw new TypeError("there must be an algorithm");
+  if (algorithms?.length === 0) throw new TypeError("algorithms must not be empty");
   const unknown = algorithms?.find((algorithm) => !SIGNATURE_ALGORITHMS.includes(algorithm));
   if (unknown !== undefined) {
     throw new TypeError(`the algorithm '${unknown}' must be one of ${SIGNATURE_ALGORITHMS.join(", ")}`);
@@ -112,7 +117,7 @@ function checkClaims({ roles, attributes = {} }: PrincipalClaims): void {
   }
   const taken = Object.keys(attributes).find((name) => OWN_ATTRIBUTES.includes(name));
   if (taken !== undefined)
-    throw new TypeError(`the attribute '${taken}' has another meaning: name it otherwise`);
+    throw new TypeError(`the attribute '${taken}' has another meaning: use another name`);
 }
 
 /** Whether responses from a URL can be trusted: they cannot be changed in transit. */
@@ -124,6 +129,6 @@ export function isTrustworthy({ protocol, hostname }: URL): boolean {
 function checkUrl(text: string, what: string): void {
   const url = URL.parse(text);
   if (url === null || !isTrustworthy(url) || url.username + url.password + url.hash !== "") {
-    throw new TypeError(`the ${what} '${text}' must be an https: URL without a user and a fragment`);
+    throw new TypeError(`the ${what} '${text}' must be an https: URL without a user or a fragment`);
   }
 }

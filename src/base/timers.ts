@@ -63,7 +63,7 @@ export function race<T>(
   });
 }
 
-/** A timer that can be paused any number of times at once: it counts only while no pause lasts. */
+/** A timer that any number of callers can pause at once: it counts only while none of them does. */
 export class PausableTimer {
   #pauses = 0;
   #elapsedMs = 0;
@@ -88,7 +88,9 @@ export class PausableTimer {
     return this.#elapsedMs;
   }
 
-  /** Begins a pause, which may be before the start. Returns a function that ends it; a second call does nothing. */
+  /**
+   * Begins a pause, even before the start. Returns a function that ends it; calling it again does nothing.
+   */
   pause(): () => void {
     if (this.#pauses++ === 0) this.#suspend();
     let hasEnded = false;
@@ -139,7 +141,7 @@ export class DeadlineTimer<Item> {
   readonly #keepsAlive: boolean;
   #timer: NodeJS.Timeout | undefined;
   /** When the timer fires; `undefined` if it is not set. */
-  #nextLook: number | undefined;
+  #firesAt: number | undefined;
 
   constructor({ deadlineOf, expire, keepsAlive = false }: DeadlineTimerOptions<Item>) {
     this.#deadlineOf = deadlineOf;
@@ -155,7 +157,7 @@ export class DeadlineTimer<Item> {
   add(item: Item): void {
     this.#items.add(item);
     const deadline = this.#deadlineOf(item);
-    if (this.#nextLook === undefined || deadline < this.#nextLook) this.#lookAt(deadline);
+    if (this.#firesAt === undefined || deadline < this.#firesAt) this.#schedule(deadline);
     else if (this.#keepsAlive && this.#items.size === 1) this.#timer?.ref();
   }
 
@@ -167,21 +169,21 @@ export class DeadlineTimer<Item> {
   /** Deletes all items and clears the timer. */
   stop(): void {
     clearTimeout(this.#timer);
-    this.#nextLook = undefined;
+    this.#firesAt = undefined;
     this.#items.clear();
   }
 
-  #lookAt(time: number): void {
+  #schedule(time: number): void {
     clearTimeout(this.#timer);
     const now = performance.now();
     const delay = Math.min(Math.max(Math.ceil(time - now), 1), MAX_DELAY_MS);
-    this.#nextLook = Math.min(time, now + delay);
-    this.#timer = setTimeout(this.#look, delay);
+    this.#firesAt = Math.min(time, now + delay);
+    this.#timer = setTimeout(this.#fire, delay);
     if (!this.#keepsAlive) this.#timer.unref();
   }
 
-  readonly #look = (): void => {
-    this.#nextLook = undefined;
+  readonly #fire = (): void => {
+    this.#firesAt = undefined;
     const now = performance.now();
     let next = Number.POSITIVE_INFINITY;
     for (const item of this.#items) {
@@ -193,6 +195,6 @@ export class DeadlineTimer<Item> {
       }
       next = Math.min(next, deadline);
     }
-    if (this.#items.size > 0 && (this.#nextLook === undefined || next < this.#nextLook)) this.#lookAt(next);
+    if (this.#items.size > 0 && (this.#firesAt === undefined || next < this.#firesAt)) this.#schedule(next);
   };
 }

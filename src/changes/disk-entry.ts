@@ -42,13 +42,13 @@ const FILE_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBL
 /**
  * Opens a file of the workspace for reading. The caller must close it.
  *
- * @throws {WorkspaceError} if it is no regular file.
+ * @throws {WorkspaceError} if it is not a regular file.
  */
 export function openFile(places: WorkspacePlaces, path: string): number {
   const fd = places.at(path, (entry) => openSync(entry, FILE_FLAGS));
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
-  throw new WorkspaceError("not-permitted", "the path is no regular file");
+  throw new WorkspaceError("not-permitted", "the path is not a regular file");
 }
 
 /**
@@ -56,7 +56,7 @@ export function openFile(places: WorkspacePlaces, path: string): number {
  *
  * @param take Receives each chunk. Default: nothing does.
  * @returns the SHA-256 of the contents, as 64 hexadecimal digits.
- * @throws {WorkspaceError} as a rejection, if it is no regular file.
+ * @throws {WorkspaceError} as a rejection, if it is not a regular file.
  */
 export async function readFile(
   places: WorkspacePlaces,

@@ -1,16 +1,18 @@
 import { isUtf8 } from "node:buffer";
 import { createTwoFilesPatch } from "diff";
 
-/** The longest file whose difference is computed, and the most edits of one difference. */
+/** Limits of a diff: the size of a file, and the number of edits. */
 const MAX_BYTES: number = 1_024 * 1_024;
 const MAX_EDITS = 1_000;
 
-/** The most comparisons of lines for one file: each edit can take as many as there are lines (Myers 1986). */
+/**
+ * Maximum number of line comparisons per file: each edit can take as many as there are lines (Myers 1986).
+ */
 const MAX_COMPARISONS = 20_000_000;
 
 /**
- * The budget of differences that are computed together: contents in bytes, and steps of comparing, which grow with the
- * square of the lines that differ. Once the steps are exhausted, files that differ are shown one after the other.
+ * The budget that several diffs share: contents in bytes, and steps of comparison, which grow with the square
+ * of the number of changed lines. Once the steps are used up, the old and the new text are shown in full.
  */
 export class DiffBudget {
   bytes: number = 16 * 1_024 * 1_024;
@@ -20,10 +22,13 @@ export class DiffBudget {
 /** The contents of a file: `undefined` if it does not exist, its size in bytes if it is too long. */
 export type DiffedContents = Buffer | undefined | number;
 
-/** The most bytes of a file of which {@link fileDiff} needs the contents. */
+/** The size up to which {@link fileDiff} needs the contents of a file, in bytes. */
 export const MAX_DIFFED_BYTES: number = MAX_BYTES;
 
-/** Returns a unified diff of a file, with three lines of context. Its text is that of the files, and not safe to be shown. */
+/**
+ * Returns a unified diff of a file, with three lines of context. It contains text of the files, which must be
+ * escaped before it is shown.
+ */
 export function fileDiff(
   path: string,
   before: DiffedContents,
@@ -52,9 +57,9 @@ function countLines(text: string): number {
   return count;
 }
 
-/** Says that files differ, without a diff: too many are shown already. */
+/** Stands in for a diff when the budget is used up. */
 export function omittedDiff(path: string): string {
-  return `File ${quoted(path)} differs. Too many changes wait to show all differences: read this one by its path\n`;
+  return `File ${quoted(path)} differs. There are too many changes to show all diffs: read this one by its path\n`;
 }
 
 function textOf(contents: DiffedContents): string | undefined {
@@ -63,7 +68,7 @@ function textOf(contents: DiffedContents): string | undefined {
   return contents.toString("utf8");
 }
 
-/** Files that differ in most of their lines are shown one after the other: to find what they share would take too long. */
+/** Shows the old and the new text in full: finding their common lines would take too long. */
 function wholeDiff(oldName: string, newName: string, oldText: string, newText: string): string {
   const [removed, added] = [linesOf(oldText, "-"), linesOf(newText, "+")];
   const range = (count: number): string => `${count === 0 ? 0 : 1},${count}`;

@@ -4,7 +4,7 @@ import type { StageChanges } from "../sandboxes/contract/staged-changes.ts";
 import { HostFiles } from "../sandboxes/host/files/host-files.ts";
 import { syscallUnless } from "../workspace/error.ts";
 import type { StagedMount } from "../workspace/staged/staged-mount.ts";
-import { HELD_LIMITS, StagedQuota } from "../workspace/staged/staged-quota.ts";
+import { STAGED_LIMITS, StagedQuota } from "../workspace/staged/staged-quota.ts";
 import { SeenVersions, type StagedRecord } from "../workspace/staged/staged-record.ts";
 import { StagedStore } from "../workspace/staged/staged-store.ts";
 import { acceptRecords, recover } from "./accepting/accept.ts";
@@ -46,7 +46,7 @@ export class StagedChanges {
    * @throws {DirectoryGrantError} if the workspace does not exist, or is reached through a link.
    * @throws {WorkspaceError} if the changes cannot be stored, or what was being accepted can neither be completed nor undone.
    */
-  constructor(workspace: string, sessionId: string, all: StagedQuota = new StagedQuota(HELD_LIMITS.all)) {
+  constructor(workspace: string, sessionId: string, all: StagedQuota = new StagedQuota(STAGED_LIMITS.all)) {
     const name = folderName(sessionId);
     const store = new StagedStore(ownFolder(workspace, FOLDER, name));
     this.#places = new WorkspacePlaces(workspace);
@@ -56,7 +56,7 @@ export class StagedChanges {
         recover(this.#places, new StagedStore(ownFolder(workspace, FOLDER, folder)));
       }
       store.sweep();
-      const room = new StagedQuota(HELD_LIMITS.session, all);
+      const room = new StagedQuota(STAGED_LIMITS.session, all);
       room.add(store.amount());
       this.#mount = { workspace, store, room, seen: new SeenVersions() };
     } catch (error) {
@@ -72,7 +72,7 @@ export class StagedChanges {
   }
 
   /** Opens the files of a call, so that its changes are staged. */
-  readonly hold: StageChanges = ({ grants, fileBytes }) => {
+  readonly stage: StageChanges = ({ grants, fileBytes }) => {
     const files = new HostFiles(grants, fileBytes, { staged: this.#mount });
     return {
       files,
@@ -112,7 +112,7 @@ export class StagedChanges {
   }
 
   /**
-   * Makes one change on the disk, with those of directories that it needs.
+   * Applies one change to the disk, with the changes of directories that it needs.
    *
    * @returns `undefined` if no change of this path is staged.
    */
@@ -132,9 +132,9 @@ export class StagedChanges {
   }
 
   /**
-   * Makes all changes on the disk, or none, even after a failure or a crash.
+   * Applies all changes to the disk, or none of them, even after a failure or a crash.
    *
-   * @param options The digest is the one of all changes: see {@link digestOfAll}.
+   * @param options The digest must be that of all changes: see {@link digestOfAll}.
    */
   acceptAll({ digest }: AcceptOptions = {}): Promise<AcceptedChanges> {
     return this.#locked(async () => {
@@ -154,7 +154,7 @@ export class StagedChanges {
   }
 
   /**
-   * Removes a change, with those that cannot be made without it.
+   * Discards a change, with those that depend on it.
    *
    * @returns the paths of the changes; empty if no change of this path is staged.
    */
@@ -186,7 +186,7 @@ export class StagedChanges {
     });
   }
 
-  /** Removes all changes. Returns their paths. */
+  /** Discards all changes. Returns their paths. */
   rejectAll(): Promise<readonly string[]> {
     return this.#locked(async () => this.#forget(this.#store.all()));
   }
@@ -228,7 +228,10 @@ export class StagedChanges {
     return this.#store.find(path.replace(/\/$/, ""));
   }
 
-  /** @param hashes What the new contents must be: a call can still be writing to a file that it opened before. */
+  /**
+   * @param hashes The digests of the new contents: a call can still be writing to a file that it opened
+   *   before.
+   */
   async #accept(
     records: readonly StagedRecord[],
     hashes: ReadonlyMap<string, string>,
@@ -275,7 +278,10 @@ export class StagedChanges {
     });
   }
 
-  /** Tries again to complete or undo what an earlier call could not. Rejected changes must not be accepted by that later. */
+  /**
+   * Retries what an earlier call could neither complete nor undo, so that this cannot accept rejected changes
+   * later.
+   */
   #recover(): void {
     if (recover(this.#places, this.#store, true) !== "accepted") return;
     this.#mount.room.clear();
@@ -289,7 +295,7 @@ export class StagedChanges {
   }
 }
 
-/** Returns why changes cannot be made on the disk as it is now; empty if they can. */
+/** Returns the conflicts of changes with what is on the disk now. */
 async function conflictsOf(
   places: WorkspacePlaces,
   records: readonly StagedRecord[],
@@ -303,10 +309,10 @@ async function conflictsOf(
 }
 
 /**
- * Returns the conflicts that were found only while changes were being made.
+ * Returns a conflict that was found only while changes were being applied.
  *
- * @param path The path of one of them, which could not be made.
- * @param hashes The SHA-256 that the new contents had to have, by their paths.
+ * @param path The path of the change that could not be applied.
+ * @param hashes The expected SHA-256 of the new contents, by their paths.
  */
 async function conflictAt(
   path: string,

@@ -29,7 +29,7 @@ export interface AttemptParts {
   readonly host: DurableHost;
 }
 
-/** Thrown if a call goes on in another process, so that nothing of it is to be stored here. */
+/** Thrown if a call continues in another process, so that nothing of it is to be stored here. */
 export class LostCallError extends Error {
   override readonly name = "LostCallError";
 }
@@ -97,7 +97,7 @@ export class CallAttempt {
     else {
       const call: DurableCall = this.#goesOn ? { ...this.call, isSuspended: true } : this.call;
       execution = await host.dispatch(call, this.#gates());
-      if (this.#isAbandoned) throw new LostCallError("the call goes on in another process");
+      if (this.#isAbandoned) throw new LostCallError("the call continues in another process");
       // It could not be recorded as begun, since it is cancelled.
       if (this.#isCancelled && !this.#hasBegun) execution = cancelledExecution(receiveCall(this.call.call));
     }
@@ -136,7 +136,7 @@ export class CallAttempt {
   async #connected(): Promise<void> {
     if (await this.#parts.messages.isOwned(this.call)) return;
     this.abandon();
-    throw new LostCallError("the call goes on in another process");
+    throw new LostCallError("the call continues in another process");
   }
 
   async #begin({ isRepeatable }: BeginningCall): Promise<void> {
@@ -148,7 +148,7 @@ export class CallAttempt {
       if (beginning !== "begins") throw new LostCallError(`the call cannot begin: ${beginning}`);
     } else await this.#connected();
     this.#hasBegun = true;
-    if (this.#isAbandoned) throw new LostCallError("the call goes on in another process");
+    if (this.#isAbandoned) throw new LostCallError("the call continues in another process");
   }
 
   async #ask(question: NewConfirmation, options: AskOptions = {}): Promise<Resolution | "nobody"> {

@@ -58,7 +58,10 @@ export class MessageRuns {
     }
   }
 
-  /** Returns the results of a message that this process runs; `undefined` if it does not, or another one goes on with it. */
+  /**
+   * Returns the results of a message that this process runs; `undefined` if it does not, or another one
+   * continues it.
+   */
   async results(message: MessageAddress): Promise<readonly Result[] | undefined> {
     return this.#own.get(messageKey(message))?.results;
   }
@@ -240,7 +243,7 @@ export class MessageRuns {
       for (const { confirmation } of earlier) await this.#retry(() => confirmations.cancel(confirmation));
     } else execution = await this.#dispatch(durable, state, earlier, attempts);
     if (!(await this.#retry(() => messages.end(durable, execution)))) {
-      throw new LostCallError("the call goes on in another process");
+      throw new LostCallError("the call continues in another process");
     }
     return execution;
   }

@@ -243,9 +243,9 @@ export function interruptedText(tool: string): string {
   return `Tool ${quote(tool)} was interrupted; whether it took effect is not known`;
 }
 
-/** `The suspended call of tool 'X' cannot go on: …; whether it took effect is not known`. */
+/** `The suspended call of tool 'X' cannot continue: …; whether it took effect is not known`. */
 export function suspensionRefusedText(tool: string, reason: string): string {
-  return `The suspended call of tool ${quote(tool)} cannot go on: ${reason}; whether it took effect is not known`;
+  return `The suspended call of tool ${quote(tool)} cannot continue: ${reason}; whether it took effect is not known`;
 }
 
 /** The text of a call that ended before its process did, of whose result only the record is left. */

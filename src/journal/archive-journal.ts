@@ -104,9 +104,9 @@ function whatToDo(error: unknown): string {
   const { code = "", dest, path } = error as NodeJS.ErrnoException & { readonly dest?: string };
   const place = dest ?? path ?? "";
   if (["ENOSPC", "EDQUOT"].includes(code))
-    return `; free some space for '${dirname(place)}', and give the command again: it goes on from there`;
+    return `; free some space for '${dirname(place)}', and run the command again: it continues from there`;
   if (["EACCES", "EPERM", "EROFS"].includes(code))
-    return `; let this user write to '${dirname(place)}', and give the command again: it goes on from there`;
+    return `; let this user write to '${dirname(place)}', and run the command again: it continues from there`;
   return "";
 }
 
@@ -158,7 +158,7 @@ async function endOf({ path }: JournalFileName): Promise<ArchivedRecords> {
 
 /** Moves a file, also to another file system. It replaces none, except for a copy that an interrupted move left. */
 async function move(from: string, to: string): Promise<void> {
-  if (existsSync(to) && !(await isCopy(from, to))) throw new JournalError(`'${to}' is there already`);
+  if (existsSync(to) && !(await isCopy(from, to))) throw new JournalError(`'${to}' already exists`);
   try {
     // On the same file system it takes no space, which the disk may not have.
     await rename(from, to);

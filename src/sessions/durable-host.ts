@@ -142,7 +142,7 @@ async function dispatch(
   const result = await run.runFirst();
   // The program waits for the next process.
   if (session.isSuspended && run.hasLeft(received.id)) throw new Error("the process is ending");
-  if (run.isLost(received.id)) throw new Error("the call goes on in another process");
+  if (run.isLost(received.id)) throw new Error("the call continues in another process");
   return result;
 }
 

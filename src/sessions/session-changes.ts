@@ -32,7 +32,7 @@ export type ChangeListener = (event: ChangeEvent) => void;
 
 const ACCEPT_NAMES: OptionNames<AcceptOptions & ChangeAnswer> = { digest: true, by: true };
 
-/** The most characters of a diff that are shown. */
+/** Maximum number of characters of a diff that are shown. */
 const SHOWN_CHARS = 20_000;
 
 const OMITTED = "the difference: too many changes wait to show all, so read it by its path";
@@ -52,7 +52,7 @@ export interface SessionChangesOptions {
 
 /** A pending change, as a person sees it. */
 export interface ShownChange extends PendingChange {
-  /** The diff: escaped, without secrets, of a long one the beginning and the end. */
+  /** The diff: escaped, without secrets, and only the beginning and the end of a long one. */
   readonly shown: string;
   /** What it omits, such as `1,234 characters left out, 1 secret hidden`; empty if nothing is. */
   readonly missing: string;
@@ -95,7 +95,7 @@ export class SessionChanges {
   }
 
   /**
-   * Makes the change of one path on the disk, with those of directories that it needs.
+   * Applies the change of one path to the disk, with the changes of directories that it needs.
    *
    * @returns the result; `undefined` if no change of this path is pending.
    */
@@ -108,8 +108,8 @@ export class SessionChanges {
   }
 
   /**
-   * Makes all changes on the disk, or none of them: neither a failure nor a crash leaves only some of them made. Nothing is
-   * accepted if one of them is in conflict with the disk.
+   * Applies all changes to the disk, or none of them, even after a failure or a crash. Nothing is accepted if
+   * one of them is in conflict with the disk.
    */
   async acceptAll(given: AcceptOptions & ChangeAnswer = {}): Promise<AcceptedChanges> {
     // Without the digest that was shown, anything would be accepted.
@@ -121,7 +121,7 @@ export class SessionChanges {
   }
 
   /**
-   * Forgets the change of one path, with those that cannot be made without it.
+   * Discards the change of one path, with those that depend on it.
    *
    * @returns their paths; empty if no change of this path is pending.
    */
@@ -131,7 +131,7 @@ export class SessionChanges {
     return rejected;
   }
 
-  /** Forgets all changes. Returns their paths. */
+  /** Discards all changes. Returns their paths. */
   async rejectAll({ by }: ChangeAnswer = {}): Promise<readonly string[]> {
     const rejected = (await this.#staged?.rejectAll()) ?? [];
     this.#notify("rejected", rejected, by);
@@ -163,9 +163,9 @@ export class SessionChanges {
   async #open(): Promise<void> {
     const { workspace, sessionId, shared } = this.#options;
     if (workspace === undefined) return;
-    const { HELD_LIMITS, StagedQuota } = await import("../workspace/staged/staged-quota.ts");
+    const { STAGED_LIMITS, StagedQuota } = await import("../workspace/staged/staged-quota.ts");
     const { StagedChanges } = await import("../changes/staged-changes.ts");
-    shared.quota ??= new StagedQuota(HELD_LIMITS.all);
+    shared.quota ??= new StagedQuota(STAGED_LIMITS.all);
     this.#staged = new StagedChanges(workspace, sessionId, shared.quota);
   }
 
@@ -178,7 +178,7 @@ export class SessionChanges {
     const staged = this.#staged;
     if (staged === undefined) return undefined;
     return (granted) => {
-      const files = staged.hold(granted);
+      const files = staged.stage(granted);
       return {
         files: files.files,
         get writtenBytes() {

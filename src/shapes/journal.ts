@@ -17,7 +17,7 @@ import {
 import { DECISION, PolicyDecision, ToolExecution } from "./calls.ts";
 import { ADMIN, json, operations, PrincipalId, READING, REFUSALS } from "./operation.ts";
 
-/** The most recorded calls of a page. */
+/** Maximum number of recorded calls of a page. */
 export const MAX_LISTED_RECORDS = 500;
 
 export const JournalSummary = object({
@@ -89,7 +89,7 @@ export const JournalVerification = object(
     first: integer(),
     last: integer({ description: "The last record whose chain holds." }),
     tornBytes: optional(
-      integer({ description: "The length of a half-written line at the end, which is no contradiction." }),
+      integer({ description: "The length of a half-written line at the end, which is not a contradiction." }),
     ),
     contradiction: optional(
       object({

@@ -34,8 +34,8 @@ interface Place {
 }
 
 /**
- * Notices when a file of Sandgate itself appears or is replaced in a directory that a program was granted: a
- * mount covers the old file only, and nothing covers a new one. The program has to be ended then.
+ * Notices when one of Sandgate's own files appears or is replaced in a directory that a program was granted:
+ * a mount covers the old file only, and nothing covers a new one. The program has to be ended then.
  */
 export class GuardedWatch implements Disposable {
   readonly #places: Place[] = [];
@@ -268,7 +268,7 @@ export function refuseGuardedGrant(path: string, isWritable: boolean): void {
 /** Why a long-running program is not started. For operators. */
 export function replaceableText(directory: string, path: string): string {
   return (
-    `'${directory}' has a file of Sandgate itself, '${path}', which cannot be hidden from a program that stays once it is replaced or created: ` +
+    `'${directory}' has one of Sandgate's own files, '${path}', which cannot be hidden from a program that stays once it is replaced or created: ` +
     "grant it without write, or grant another directory"
   );
 }
@@ -279,7 +279,7 @@ export function openCovered(directory: string, path: string): number {
   const fd = openSync(whole, ENTRY_FLAGS);
   if (readlinkSync(fdPath(fd)) === whole && !fstatSync(fd).isSymbolicLink()) return fd;
   closeSync(fd);
-  throw new DirectoryGrantError(`'${whole}' is reached through a link, and has a file of Sandgate itself`);
+  throw new DirectoryGrantError(`'${whole}' is reached through a link, and has one of Sandgate's own files`);
 }
 
 /**
@@ -295,9 +295,7 @@ function lookingAt<Found>(path: string, look: () => Found, none: Found): Found {
     return look();
   } catch (error) {
     if (isGone(error)) return none;
-    throw new DirectoryGrantError(
-      `'${path}' cannot be searched for files of Sandgate itself: ${String(error)}`,
-    );
+    throw new DirectoryGrantError(`'${path}' cannot be searched for Sandgate's own files: ${String(error)}`);
   }
 }
 
@@ -327,7 +325,7 @@ function hardLinks(
   const all = lookingAt(directory, () => guard.linked(), []);
   if (all === undefined)
     throw new DirectoryGrantError(
-      `there are too many files of Sandgate itself to find those that have hard links in '${directory}': remove old ones`,
+      `there are too many of Sandgate's own files to find those that have hard links in '${directory}': remove old ones`,
     );
   const linked = all.filter(({ access }) => isWritable || access === "none");
   if (linked.length === 0) return [];
@@ -338,7 +336,7 @@ function hardLinks(
     for (const entry of entriesOf(next)) {
       if (--left < 0)
         throw new DirectoryGrantError(
-          `a file of Sandgate itself has several hard links, and '${directory}' has too many files to look for them: remove the other links`,
+          `one of Sandgate's own files has several hard links, and '${directory}' has too many files to look for them: remove the other links`,
         );
       const path = join(next, entry.name);
       if (entry.isDirectory()) waiting.push(path);

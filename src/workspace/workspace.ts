@@ -82,7 +82,7 @@ export class Workspace implements Disposable {
     }
   }
 
-  /** Files that a tool sees in one directory are in one directory. */
+  /** Mounts the granted files. Those that a tool sees in the same directory share one. */
   #openFiles(grants: readonly FileGrant[]): readonly MountedDirectory[] {
     const mounted = new Map<string, GrantedFiles>();
     for (const grant of grants) {
@@ -164,10 +164,11 @@ export function checkDirectories(grants: readonly FsGrant[]): void {
 }
 
 /**
- * Compares an entry with what it was before the call changed it. A directory is a change only if it was moved.
+ * Compares an entry with what it was before the call changed it. A directory is a change only if it was
+ * moved.
  *
  * @param root The open granted directory.
- * @returns `undefined` if it is not there now and was not before.
+ * @returns `undefined` if it neither exists nor existed before.
  */
 function changeOf({ path, existed, isMovedDirectory }: TouchedEntry, root: number): FileChange | undefined {
   const stat = statOf(root, path);
@@ -179,7 +180,7 @@ function changeOf({ path, existed, isMovedDirectory }: TouchedEntry, root: numbe
   return { path: shown, change: existed ? "modified" : "created", bytes };
 }
 
-/** The status of an entry: `undefined` if it is not there, `null` if it cannot be read. */
+/** The status of an entry: `undefined` if it does not exist, `null` if it cannot be read. */
 function statOf(root: number, path: string): EntryStat | undefined | null {
   try {
     return statPath(root, path, { links: "refused" });
@@ -239,7 +240,7 @@ class GrantedFiles implements ToolDirectory {
       file.staged?.stat(file.path) ?? statPath(file.root.fd.number, file.path, { links: "refused" });
     // Entries of other kinds are not granted.
     if (stat.kind !== "regular-file")
-      throw new WorkspaceError("not-permitted", "the path is no regular file");
+      throw new WorkspaceError("not-permitted", "the path is not a regular file");
     return stat;
   }
 

@@ -46,7 +46,7 @@ export class ChangesTree implements AsyncDisposable {
     fileBytes?: number,
   ): WorkspaceFiles {
     const disk = new HostFiles(grants, fileBytes);
-    const held = this.changes.hold({ files: disk, grants, fileBytes });
+    const held = this.changes.stage({ files: disk, grants, fileBytes });
     this.#ended.push(() => {
       held.end();
       disk.end();

@@ -125,7 +125,7 @@ test("keeps permissions, and accepts one file with the directories that it needs
 });
 
 describe("a diff", () => {
-  test("shows what is created, changed and deleted, also without a final line break", () => {
+  test("shows what is created, changed and deleted, even without a final line break", () => {
     const [one, two] = [Buffer.from("a\nb\n"), Buffer.from("a\nc")];
     expect(fileDiff("f", one, two)).toBe(
       "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline at end of file\n",

@@ -33,7 +33,7 @@ function fill(root: string): void {
 async function writeHeld(changes: StagedChanges, root: string, files: Readonly<Record<string, string>>) {
   const grants = [{ directory: root, write: true }];
   const disk = new HostFiles(grants);
-  const held = changes.hold({ files: disk, grants, fileBytes: undefined });
+  const held = changes.stage({ files: disk, grants, fileBytes: undefined });
   for (const [path, text] of Object.entries(files)) await held.files.write(path, text);
   held.end();
   disk.end();
@@ -62,7 +62,7 @@ class FillingPlaces extends WorkspacePlaces {
   }
 }
 
-test.runIf(canMount)("undoes what was done also if the disk became full meanwhile", async () => {
+test.runIf(canMount)("undoes what was done even if the disk became full meanwhile", async () => {
   const root = mounted();
   for (const path of ["a.txt", "z.txt"]) writeFileSync(join(root, path), "old\n");
   const before = snapshotOf(root);

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { HostFiles } from "../../src/sandboxes/host/files/host-files.ts";
 import type { WorkspaceFiles } from "../../src/tool/workspace-files.ts";
-import { HELD_LIMITS, StagedQuota } from "../../src/workspace/staged/staged-quota.ts";
+import { STAGED_LIMITS, StagedQuota } from "../../src/workspace/staged/staged-quota.ts";
 import { ChangesTree, snapshotOf } from "./changes-tree.ts";
 
 const START = { "a.txt": "A\n", "d/b.txt": "B\n", "d/e/c.txt": "C\n" };
@@ -161,7 +161,7 @@ test("counts held bytes and entries against the limits of the session and of all
   expect(() => one.acquire(0, 1)).toThrow("too many changes wait");
   other.clear();
   one.acquire(0, 1);
-  expect(HELD_LIMITS.session.bytes).toBeLessThan(HELD_LIMITS.all.bytes);
+  expect(STAGED_LIMITS.session.bytes).toBeLessThan(STAGED_LIMITS.all.bytes);
 });
 
 test("gives back the room of what is replaced, accepted and rejected", async () => {
@@ -171,7 +171,7 @@ test("gives back the room of what is replaced, accepted and rejected", async () 
   const changes = new StagedChanges(tree.root, "other", all);
   const grants = [{ directory: tree.root, write: true }];
   const disk = new HostFiles(grants);
-  const { files, end } = changes.hold({ files: disk, grants, fileBytes: undefined });
+  const { files, end } = changes.stage({ files: disk, grants, fileBytes: undefined });
   for (let round = 0; round < 5; round++) await files.write("a.txt", "x".repeat(50));
   await files.write("new.txt", "y".repeat(50));
   await expect(files.write("third.txt", "")).rejects.toThrow("too many changes wait");

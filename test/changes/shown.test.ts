@@ -43,7 +43,7 @@ describe("what is accepted is what was shown", () => {
     expect(tree.read("d")).toBe("meanwhile\n");
   });
 
-  test("also while a call writes to a file that it has opened before", async () => {
+  test("even while a call writes to a file that it has opened before", async () => {
     await using tree = new ChangesTree();
     await tree.files().write("a.txt", "shown\n");
     const contents = join(tree.root, ".sandgate/changes/session/contents");
@@ -94,7 +94,7 @@ describe("showing changes is bounded", () => {
       "18.txt",
       "19.txt",
     ]);
-    expect(changes[19]?.diff).toMatch(/^File 19.txt differs. Too many changes wait/);
+    expect(changes[19]?.diff).toMatch(/^File 19.txt differs. There are too many changes/);
     const [one] = await tree.changes.pending("19.txt");
     expect(one).toMatchObject({ digest: changes[19]?.digest });
     expect(one?.diff).toContain("-xxx");

@@ -98,7 +98,7 @@ describe("What a person should look at", () => {
     );
   });
 
-  test("is an amount of ten times as much, also if another call has none", () => {
+  test("is an amount of ten times as much, even if another call has none", () => {
     const pays = [120, 80, 100, "1O0"].map((amount) => ({ amount }));
     expect(said({ amount: 1_200 }, pays)).toBe(
       "amount is 1200, and at most 120 in the other calls shown here.",

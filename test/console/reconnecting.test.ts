@@ -82,7 +82,7 @@ describe.skipIf(HAS_NO_BROWSER)("The page, if its server was started anew", () =
     await page.getByText("0 calls").waitFor();
   });
 
-  test("says how a call was answered, also if that could not be read at first", async () => {
+  test("says how a call was answered, even if that could not be read at first", async () => {
     const scene = await openScene();
     await scene.ask("write_note", { text: "hello" });
     const { page } = await scene.open("carol", { view: 2 });

@@ -156,7 +156,7 @@ const ODD_TRACES: readonly (readonly [string, unknown])[] = [
   ["runs its work twice", { ...thrown, run: (work: () => unknown) => [work(), work()] }],
   ["never runs its work", { decided: later, ended: later, headers: later, run: later }],
   ["has no methods", {}],
-  ["is no object", 7],
+  ["is not an object", 7],
   ["is null", null],
 ];
 

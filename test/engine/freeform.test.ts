@@ -74,7 +74,7 @@ describe("a free-form tool", () => {
     expect(execution).toMatchObject({ success: true, output: '{"a":1}' });
   });
 
-  test("gets the text that a person wrote, also if another tool made the call", async () => {
+  test("gets the text that a person wrote, even if another tool made the call", async () => {
     const source = `export default async (_, { tools }) => tools.call("tool", "original")`;
     const outer: Tool = hostTool(() => null, { name: "outer", quickjs: { source } });
     const policy = {

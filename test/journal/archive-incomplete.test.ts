@@ -59,7 +59,7 @@ test.skipIf(!isOtherDisk)(
     try {
       const [first = "", second = ""] = paths.map((path) => basename(path));
       writeFileSync(join(to, second), "another file");
-      await expect(archive()).rejects.toThrow(`'${join(to, second)}' is there already`);
+      await expect(archive()).rejects.toThrow(`'${join(to, second)}' already exists`);
       expect(readFileSync(join(to, second), "utf8")).toBe("another file");
       rmSync(join(to, second));
       // Killed after the file was copied, and before it was removed here.

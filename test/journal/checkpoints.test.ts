@@ -110,7 +110,7 @@ test("two histories under one key are found by their checkpoints", async () => {
   expect(report.contradiction).toMatchObject({ kind: "forked", seq: 1, through: 5 });
 });
 
-test("a checkpoint that was written in part is no contradiction, and is replaced", async () => {
+test("a checkpoint that was written in part is not a contradiction, and is replaced", async () => {
   using directory = new TemporaryDirectory();
   await (await openJournal({ directory: directory.path, key })).close();
   appendFileSync(join(directory.path, CHECKPOINTS), "\nexample.com/journal\n7\nab");

@@ -166,7 +166,7 @@ describe("While a journal is open, no call runs", () => {
     await expectRefused(opened, problem);
   });
 
-  test("after its folder is renamed, also if another one takes its place", async () => {
+  test("after its folder is renamed, even if another one takes its place", async () => {
     await using opened = await open();
     renameSync(opened.directory, `${opened.directory}.old`);
     await expectRefused(opened, /removed or renamed/);

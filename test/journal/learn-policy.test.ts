@@ -135,7 +135,7 @@ describe("A policy is learnt from recorded calls", () => {
     expect(left).toEqual(new Map([["no rule covers it", 1]]));
   });
 
-  test("what an outsider wrote is no evidence, nor what the policy marks today", async () => {
+  test("what an outsider wrote is not evidence, nor what the policy marks today", async () => {
     const outsiders: readonly Given[] = [
       ...three.map((each) => ({ ...each, sources: { ...fromUser, "/to": "untrusted" as const } })),
       ...three.map((each) => ({

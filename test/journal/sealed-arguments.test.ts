@@ -79,7 +79,7 @@ describe("Sealed arguments that were edited are found", () => {
   });
 });
 
-test("A session that was forgotten is no contradiction", async () => {
+test("A session that was forgotten is not a contradiction", async () => {
   using temporary = new TemporaryDirectory();
   const directory = temporary.path;
   await write(directory);
@@ -99,7 +99,7 @@ test("Copies of a journal's files can be verified without the sealed arguments",
   expect(await verifyJournal({ files: copied })).not.toHaveProperty("contradiction");
 });
 
-test("The sealed arguments of a call stand beside the file that has its record, also if the call waited for another file", async () => {
+test("The sealed arguments of a call stand beside the file that has its record, even if the call waited for another file", async () => {
   using temporary = new TemporaryDirectory();
   const directory = temporary.path;
   await using journal = await openJournal({ directory, maxBytes: 1_024, arguments: "sealed" });

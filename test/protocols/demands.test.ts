@@ -76,7 +76,7 @@ function rejections(provider: Provider, tools: readonly Offered[]): string[] {
     names.add(name);
     if (description !== undefined && description.trim() === "") say("blank description");
     if (provider.startsWith("openai") && (description?.length ?? 0) > 1_024) say("long description");
-    if (schema["type"] !== "object") say("root is no object");
+    if (schema["type"] !== "object") say("root is not an object");
     for (const keyword of ["anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref"]) {
       if (keyword in schema) say(`'${keyword}' at the root`);
     }

@@ -56,7 +56,7 @@ describe("OpenAI Responses", () => {
   const foreign = { ...item, name: "add", call_id: "2" };
   const [called] = responses.read([item]).calls;
 
-  test("is offered a custom tool, also if strict tools are asked for", () => {
+  test("is offered a custom tool, even if strict tools are asked for", () => {
     const custom = { type: "custom", name: "sql_run", description: "Runs SQL." };
     expect(responses.toTools().tools[0]).toEqual(custom);
     const strict = responses.toTools({ strict: true });

@@ -113,7 +113,7 @@ test("A value that cannot be written is no problem of the disk", async () => {
   expect(backend.problem).toBeUndefined();
 });
 
-test("No version is used twice, also after a commit that failed, and after it was opened again", async () => {
+test("No version is used twice, even after a commit that failed, and after it was opened again", async () => {
   const versionOf = async (): Promise<number> => {
     const [[entry] = []] = await backend.read([{ key: ["t", "a"] }]);
     return entry?.version ?? 0;

@@ -84,7 +84,7 @@ describe("cancelling a turn", () => {
     expect(gate.ended).toEqual(["a"]);
     gate.release("b");
     expect(await unharmed).toMatchObject({ success: true });
-    // A turn that was cancelled stays so, also after calls of others.
+    // A turn that was cancelled stays so, even after calls of others.
     await other.dispatch(call("last", "echo"));
     expect(await turn.dispatch(call("c", "wait"))).toMatchObject({ error: { code: "cancelled" } });
   });

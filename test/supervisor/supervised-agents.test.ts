@@ -81,7 +81,7 @@ describe("A call is refused", () => {
       "Permission denied: the argument /path is missing: give the path",
     ],
     [
-      "for a path that is no string",
+      "for a path that is not a string",
       call("Read", { path: 7 }),
       ["Read"],
       "invalid_args",
@@ -153,7 +153,7 @@ describe("Files", () => {
     expect(read.answers).toMatchObject([{ error: "fs_denied" }, { ok: true, result: { size: 6 } }]);
   });
 
-  test("are denied behind a link in a granted folder that leads out, also if the folder has a similar name", async () => {
+  test("are denied behind a link in a granted folder that leads out, even if the folder has a similar name", async () => {
     await using scene = await SupervisorScene.open();
     symlinkSync("/etc", join(scene.granted, "out"));
     mkdirSync(`${scene.granted}-not`);

@@ -116,7 +116,7 @@ describe.skipIf(!workspaceIsSupported())("What appears in a protected place is m
     expect(pathsOf(made)).toEqual([".envrc", ".git", ".github/workflows", "app/deep/.npmrc"]);
   });
 
-  test("also if another program has taken the folder to which it would be moved", async () => {
+  test("even if another program has taken the folder to which it would be moved", async () => {
     for (const take of [
       () => writeFileSync(at(".sandgate"), ""),
       () => symlinkSync("/tmp", at(".sandgate")),

@@ -21,7 +21,7 @@ interface JournalList {
   readonly loadOlder: () => Promise<void>;
 }
 
-/** The most pages that are read on for the first call, if a filter matches few of them. */
+/** Maximum number of pages that are read on for the first call, if a filter matches few of them. */
 const MAX_EMPTY_PAGES = 25;
 
 /** What the journal recorded. */
@@ -110,7 +110,7 @@ function JournalState(): JSX.Element {
   );
 }
 
-/** Has the server verify its journal, and shows the report. */
+/** Asks the server to verify its journal, and shows the report. */
 function Verification(): JSX.Element | null {
   const report = useSignal<unknown>(undefined);
   const problem = useSignal("");

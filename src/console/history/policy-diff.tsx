@@ -8,10 +8,10 @@ import { Foreign } from "../parts/foreign.tsx";
 import { count } from "../parts/format.ts";
 import { Problem } from "../parts/loaded.tsx";
 
-/** The most recorded calls that are decided on again. */
+/** Maximum number of recorded calls that are decided on again. */
 const MAX_LAST = 100_000;
 
-/** The most problems of a policy that are shown. */
+/** Maximum number of problems of a policy that are shown. */
 const MAX_PROBLEMS = 10;
 
 /** Says on which recorded calls another policy would decide differently. */

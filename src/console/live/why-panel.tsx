@@ -263,9 +263,7 @@ function SuggestionBox({ suggestion }: { readonly suggestion: Suggestion }): JSX
   const { decision, exactly } = suggestion;
   return (
     <section class="suggestion" aria-labelledby="suggestion-title">
-      <h3 id="suggestion-title">
-        {decision === "ask" ? "What would have a person asked" : "What would allow it"}
-      </h3>
+      <h3 id="suggestion-title">{decision === "ask" ? "What would ask a person" : "What would allow it"}</h3>
       <Change change={suggestion} label="Suggested rule" copy="Copy the rule" />
       {exactly !== undefined && (
         <>

@@ -11,7 +11,7 @@ import { ConfirmForm } from "./confirm-form.tsx";
 type Step = "first" | "edit" | "allow" | "deny";
 
 /**
- * Has a person answer a confirmation in two steps.
+ * Lets a person answer a confirmation in two steps.
  *
  * @param onAnswer Gets the answer without its digest, and returns why it is not valid, or `""`.
  */
@@ -122,7 +122,7 @@ function focusHeading(): void {
   document.querySelector<HTMLElement>(".confirmation :is(h1, h2)[tabindex]")?.focus({ preventScroll: true });
 }
 
-/** Has a person answer a question of a tool. */
+/** Lets a person answer a question of a tool. */
 function QuestionForm({
   confirmation,
   isBusy,
@@ -184,7 +184,7 @@ function QuestionForm({
   );
 }
 
-/** Has a person edit the arguments of a call. Nothing is sent before the next step shows them again. */
+/** Lets a person edit the arguments of a call. Nothing is sent before the next step shows them again. */
 function EditForm({
   text,
   onDone,

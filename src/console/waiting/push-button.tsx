@@ -112,12 +112,12 @@ async function readPushKey(): Promise<string | undefined> {
   }
 }
 
-/** Has the server notify a browser. */
+/** Subscribes a browser to notifications. */
 function addPush({ endpoint, keys }: PushSubscriptionJSON): Promise<void> {
   return send("POST", PATH, { endpoint, keys });
 }
 
-/** Has the server notify a browser no longer. */
+/** Unsubscribes a browser from notifications. */
 function removePush({ endpoint }: Pick<PushSubscription, "endpoint">): Promise<void> {
   return send("DELETE", PATH, { endpoint });
 }

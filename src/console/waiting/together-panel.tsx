@@ -43,7 +43,7 @@ export function together(): void {
 /** Shows several confirmations one below the other, and takes one answer for all after each was shown. */
 export function TogetherPanel(): JSX.Element {
   const all = members.value;
-  // A new selection resets the state, also while another one is shown.
+  // A new selection resets the state, even while another one is shown.
   return <Together key={all.map(({ requestId }) => requestId).join()} all={all} />;
 }
 

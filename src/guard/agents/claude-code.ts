@@ -81,7 +81,7 @@ export const claudeCode: GuardedAgent = {
   gaps: [
     {
       what: "settings of a project",
-      gap: 'a `.claude/settings.json` with `"disableAllHooks": true` switches a user\'s hook off, also while a session runs; not one that was installed with --managed',
+      gap: 'a `.claude/settings.json` with `"disableAllHooks": true` switches a user\'s hook off, even while a session runs; not one that was installed with --managed',
     },
     { what: "claude --bare", gap: "runs without hooks" },
     {

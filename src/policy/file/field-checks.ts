@@ -28,7 +28,7 @@ export function fieldProblems(
     const tool = tools.find((each) => each.name === name);
     if (tool === undefined) return [{ path: [...place, key], message: unregistered(name, namesOf(tools)) }];
     if (!canRun(tool)) {
-      const message = `no rule allows calls of '${name}', so that there are no results with this field: allow them, or remove this`;
+      const message = `no rule allows calls of '${name}', so there are no results with this field: allow them, or remove this`;
       return [{ path: [...place, key], message }];
     }
     const rows = "row" in field ? rowKeys(field).map((key) => [[...place, "row", key], key] as const) : [];

@@ -192,7 +192,7 @@ function exampleProblems(
     (examples[kind] ?? []).flatMap(({ arguments: input }, index): readonly ConditionProblem[] => {
       if (tools.some(({ inputSchema }) => accepts(inputSchema, valuesOf(inputSchema), input))) return [];
       const path = ["examples", kind, index, "arguments"];
-      const message = "no tool of this rule accepts these arguments, so that there is no such call";
+      const message = "no tool of this rule accepts these arguments, so there is no such call";
       return [{ path, message, severity: "warning", at: "value" }];
     }),
   );

@@ -147,7 +147,7 @@ class PolicyChecks {
     const earlier = concernedTools({ tools: patterns }, this.#tools);
     if (earlier.length > 0 && !earlier.some((tool) => this.#runnable.has(tool))) {
       const names = earlier.map(({ name }) => `'${name}'`).join(", ");
-      const message = `no rule allows calls of ${names}, so that there are never earlier ones: allow them, or remove this`;
+      const message = `no rule allows calls of ${names}, so there are never earlier ones: allow them, or remove this`;
       this.warn([...path, toolsMemberOf(condition)], message);
     }
     if (!("sum" in condition)) return;

@@ -50,7 +50,7 @@ const HISTORY: JsonObject = {
         orReference(CALLS),
         "With `count`: there were fewer calls, without the one that is decided on.",
       ),
-      atLeast: described(orReference(CALLS), "With `count`: there were at least so many calls."),
+      atLeast: described(orReference(CALLS), "With `count`: there were at least this many calls."),
       sum: {
         description:
           "A JSON pointer to an argument, whose amounts in earlier calls and in the call itself are added.",
@@ -142,7 +142,10 @@ const ARGUMENT = {
 };
 const SENTENCE = { type: "string", minLength: 1, maxLength: 1_000 };
 
-/** The most examples of each kind that a rule can have: each is checked against all conditions of the rule. */
+/**
+ * Maximum number of examples of each kind that a rule can have: each is checked against all conditions of the
+ * rule.
+ */
 const MAX_EXAMPLES = 1_000;
 
 const EXAMPLES = {

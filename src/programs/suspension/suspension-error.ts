@@ -27,7 +27,7 @@ export type SuspensionRefusal =
 
 const TEXTS: Readonly<Record<SuspensionRefusal, string>> = {
   unknown: "it is not stored",
-  taken: "it went on before, or was cancelled",
+  taken: "it continued before, or was cancelled",
   other_call: "it belongs to another call",
   other_principal: "it belongs to another principal",
   unknown_key: "it is sealed with a key that is not known here",

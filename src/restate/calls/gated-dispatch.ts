@@ -126,7 +126,7 @@ export class GatedDispatch {
 
   /** Restate does not retry the call in this process. */
   giveUp(): void {
-    this.#connection.reject(new Error("the call goes on in another process"));
+    this.#connection.reject(new Error("the call continues in another process"));
   }
 
   /** Cancels the call: it continues to its end, if it has begun. */
@@ -250,7 +250,7 @@ export class GatedDispatch {
       this.#stop.resolve({ kind: "begins", isRepeatable });
       await promise;
     }
-    if (this.#isAbandoned) throw new Error("the call goes on in another process");
+    if (this.#isAbandoned) throw new Error("the call continues in another process");
     this.#hasBegun = true;
   }
 }

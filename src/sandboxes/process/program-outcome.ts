@@ -56,9 +56,11 @@ const NO_LOOPBACK =
 /** Why a program was stopped. */
 export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory" | "exposed" | EarlyEndCause;
 
-/** The message of a program that was ended, since it could have read or changed a file of Sandgate itself. */
+/**
+ * The message of a program that was ended, since it could have read or changed one of Sandgate's own files.
+ */
 export function exposedText(path: string): string {
-  return `The program was ended: '${path}', a file of Sandgate itself, was created or replaced while it ran, and could no longer be hidden from it. Run it again`;
+  return `The program was ended: '${path}', one of Sandgate's own files, was created or replaced while it ran, and could no longer be hidden from it. Run it again`;
 }
 
 /** What the model reads about a program that tried to reach the network. */
@@ -88,7 +90,7 @@ export interface EndedProgram {
   readonly startedAt: number;
   /** Absent if it was not stopped. */
   readonly cause?: StopCause | undefined;
-  /** Which file of Sandgate itself it could have reached. */
+  /** Which of Sandgate's own files it could have reached. */
   readonly exposed?: string | undefined;
   /** The exit code; `undefined` if its processes have not ended. */
   readonly code: number | undefined;

@@ -15,7 +15,7 @@ export function notStarted(error: unknown): SandboxOutcome {
 
 /** Returns the outcome of a suspended call that must not continue. What it did before is not known here. */
 export function notResumed(error: unknown): SandboxOutcome {
-  const message = `The suspended call cannot go on: ${suspensionProblem(error)}`;
+  const message = `The suspended call cannot continue: ${suspensionProblem(error)}`;
   return {
     status: "failed",
     effect: "unknown",

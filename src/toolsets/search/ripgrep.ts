@@ -36,15 +36,15 @@ interface CheckedLines {
 /** How many lines of each file are read to find out whether the file has a match, if only paths are asked for. */
 const LINES_FOR_PATH = 3;
 
-/** The most bytes that the script writes: less than what is retained of a program's output. */
+/** Maximum number of bytes that the script writes: less than what is retained of a program's output. */
 const MAX_OUTPUT_BYTES = 450_000;
 
 /** With what the script begins the lines of its standard error that are its own. */
 const SAYS = "sandgate: ";
 
 /**
- * Rules of a `.gitignore` that ripgrep reads otherwise than Git: alternatives in braces, escapes, POSIX classes, and `**`
- * that is not a whole name.
+ * Rules of a `.gitignore` that ripgrep reads differently from Git: alternatives in braces, escapes, POSIX
+ * classes, and `**` that is not a whole name.
  */
 const OTHER_RULES = "^[^#].*([{}\\\\]|\\[\\[:|\\[:|[^/!]\\*\\*|\\*\\*[^/*\\r])|^[{}\\\\]";
 
@@ -102,7 +102,7 @@ interface GrepInput {
   /** How many lines to show before and after each match. Default: 0. */
   readonly context?: number;
   readonly filesOnly?: boolean;
-  /** The most matches, or paths. */
+  /** Maximum number of matches, or paths. */
   readonly limit?: number;
   /** How many of them are skipped. Default: 0. */
   readonly offset?: number;
@@ -247,7 +247,7 @@ function noteTrouble(stderr: string, input: GrepInput, timeMs: number, notes: Se
     notes.add(notSearched(path));
   if (reports.includes("other rules")) {
     notes.add(
-      "The .gitignore of the workspace has rules with braces, escapes or **, which ripgrep may read otherwise than Git.",
+      "The .gitignore of the workspace has rules with braces, escapes or **, which ripgrep may read differently from Git.",
     );
   }
   const ended = reports.find((line) => line.startsWith("ended "));

@@ -7,12 +7,12 @@ export interface StagedAmount {
 }
 
 /** How much the staged changes of a session may take up, and those of all sessions together. */
-export const HELD_LIMITS: { readonly session: StagedAmount; readonly all: StagedAmount } = Object.freeze({
+export const STAGED_LIMITS: { readonly session: StagedAmount; readonly all: StagedAmount } = Object.freeze({
   session: { bytes: 256 * 1_024 * 1_024, entries: 10_000 },
   all: { bytes: 1_024 * 1_024 * 1_024, entries: 100_000 },
 });
 
-/** Counts staged changes against a limit, and against another one of more sessions. */
+/** Counts staged changes against a limit, and against one that several sessions share. */
 export class StagedQuota {
   readonly #limits: StagedAmount;
   readonly #all: StagedQuota | undefined;
@@ -45,12 +45,11 @@ export class StagedQuota {
     this.#entries -= entries;
   }
 
-  /** Counts what is there already, whatever the limits are. */
+  /** Counts existing changes, regardless of the limits. */
   add({ bytes, entries }: StagedAmount): void {
     this.release(-bytes, -entries);
   }
 
-  /** Releases everything. */
   clear(): void {
     this.release(this.#bytes, this.#entries);
   }

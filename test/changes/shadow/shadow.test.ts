@@ -172,7 +172,7 @@ test("a merge that could not be undone is ended first, and not forgotten", async
   expect(readdirSync(root).sort()).toEqual([".sandgate", "a.txt", "d"]);
 });
 
-test("the same change in both places is no conflict", async () => {
+test("the same change in both places is not a conflict", async () => {
   const { root } = tree();
   const shadow = await ShadowTree.open(root, "task");
   for (const place of [root, shadow.directory]) {

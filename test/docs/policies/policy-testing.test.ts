@@ -66,7 +66,7 @@ describe("docs/policy-testing.md", () => {
     expect(() => readPolicy(ConfigSource.parse(broken, "policy.yaml"), [], TOOLS)).toThrow(error);
   });
 
-  test("has an example of a shadow policy, which reports what the candidate decides otherwise", async () => {
+  test("has an example of a shadow policy, which reports what the candidate decides differently", async () => {
     const { policy } = await load(code("new ShadowPolicy", "export { policy };"));
     const printed = vi.spyOn(console, "log").mockImplementation(() => {});
     (policy as RuntimePolicy).check({

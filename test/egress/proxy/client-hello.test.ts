@@ -41,7 +41,7 @@ describe("The first bytes of a connection", () => {
       expect(readClientHello(hello.subarray(0, length))).toBe("incomplete");
   });
 
-  test("tell it also if the message is in several records", async () => {
+  test("tell it even if the message is in several records", async () => {
     const hello = await helloOf({ servername: "a.test" });
     for (const size of [1, 7, 100])
       expect(readClientHello(fragmented(hello, size))).toEqual({ serverNames: ["a.test"] });

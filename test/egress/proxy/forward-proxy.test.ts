@@ -233,7 +233,7 @@ describe("A plain request", () => {
     expect(connections.length).toBeLessThanOrEqual(3);
   });
 
-  test("counts until its connection was opened, also if the client has gone", async () => {
+  test("counts until its connection was opened, even if the client has gone", async () => {
     const target = await serve(echo);
     const { promise: canResolve, resolve: letResolve } = Promise.withResolvers<void>();
     let lookups = 0;

@@ -222,7 +222,7 @@ describe("a client of a framed connection", () => {
     expect(mallory.frames).toHaveLength(1);
   });
 
-  test("is closed when it is idle, also if its last call was refused", async () => {
+  test("is closed when it is idle, even if its last call was refused", async () => {
     const { client, connection, told } = await connectTo([], new FairBudget(MIB, MIB));
     client.write(callFrame(1, performance.now() + 5_000, "not a body"));
     await until(() => told.length === 1);

@@ -94,7 +94,7 @@ describe("A difference of two policies", () => {
     expect(twice.changes.map(({ count }) => count)).toEqual([6, 4, 6]);
   });
 
-  test("reads the whole arguments, also if they have members of records", async () => {
+  test("reads the whole arguments, even if they have members of records", async () => {
     using directory = new TemporaryDirectory();
     const forged = createHash("sha256").update('{"a":1').digest("hex");
     {

@@ -37,7 +37,7 @@ test("the journals of machines that name each other hold", async () => {
   expect(machines.notices).toEqual([]);
 });
 
-test("a checkpoint follows a peer's, also where nothing is recorded, until each names the other", async () => {
+test("a checkpoint follows a peer's, even where nothing is recorded, until each names the other", async () => {
   using machines = new Machines(2);
   await using idle = await machines.open(0);
   await using busy = await machines.open(1);

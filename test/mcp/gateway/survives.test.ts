@@ -63,7 +63,7 @@ describe.each(PAIRS)("Through the proxy, from a client of %s to a server of %s",
     expect(structuredContent).toEqual(STRUCTURED);
     expect(_meta).toMatchObject(META);
 
-    // An array is no object: the wire of 2025-11-25 has it as a text, and wrapped.
+    // An array is not an object: the wire of 2025-11-25 has it as a text, and wrapped.
     const isWrapped = client === "2025-11-25" || server === "2025-11-25";
     expect(await call("list")).toMatchObject({
       content: [{ type: "text", text: "[1,2]" }],

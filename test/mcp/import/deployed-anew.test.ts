@@ -187,7 +187,7 @@ describe("An MCP server over HTTP that was deployed anew", () => {
   test.each<[SideEffects, string]>([
     ["none", "session-2"],
     ["read", "session-2"],
-  ])("has a call of the class %s sent again also after a 503", async (sideEffects, session) => {
+  ])("has a call of the class %s sent again even after a 503", async (sideEffects, session) => {
     await using deployment = await deploy();
     await using opened = await openDeployed(deployment, sideEffects);
     await opened.call("mcp_web_echo");

@@ -92,7 +92,7 @@ describe("A call of a hostile server", () => {
     expect(problemsOf(execution)).toEqual([
       "it answered a request that is not open",
       "it answered a request that is not open",
-      "the message has an id that is no string and no number",
+      "the message has an id that is neither a string nor a number",
     ]);
   });
 

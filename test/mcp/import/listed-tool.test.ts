@@ -77,7 +77,7 @@ describe("The tools that a server lists", () => {
     expect([tools[0]?.inputSchema, problems]).toEqual([{ $schema, type: "object" }, []]);
   });
 
-  test("are refused if two of them have one name, also after characters were replaced", () => {
+  test("are refused if two of them have one name, even after characters were replaced", () => {
     const list = [
       { name: "a.b", inputSchema },
       { name: "c", inputSchema },

@@ -197,7 +197,7 @@ describe("The path /mcp with an authorization server", () => {
     expect((await send(server, TOKENS.carol, "tools/list")).status).toBe(403);
   });
 
-  test("is closed to requests without a token, also if the server has no credentials of its own", async () => {
+  test("is closed to requests without a token, even if the server has no credentials of its own", async () => {
     const { server, sign } = await start([], { credentials: [] });
     expect((await post(server, { method: "ping" }, {})).status).toBe(401);
     expect((await send(server, await sign(), "tools/list")).status).toBe(200);

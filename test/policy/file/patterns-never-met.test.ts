@@ -98,7 +98,7 @@ describe("a pattern that matches no value is an error in a rule that denies, and
     "/link: { regex: '\\p{L}' }",
     "/even: { range: { min: 3, max: 5 } }",
     "/source: { glob: 'https://example.com/**' }",
-  ])("but one that matches some value is no problem: %s", (when) => {
+  ])("but one that matches some value is not a problem: %s", (when) => {
     expect(problemsOf(when)).toEqual([]);
     expect(problemsOf(when, "allow")).toEqual([]);
   });

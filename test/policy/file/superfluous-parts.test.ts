@@ -70,7 +70,7 @@ describe("a part of a rule without which it is the same is a warning", () => {
     "when: { /options: { oneOf: [{ list: [1, 1] }, { list: [1] }] } }",
     "capabilities: { net: ['https://a.example', 'https://b.example'] }",
     "examples: { match: [{ arguments: { to: a } }, { arguments: { to: a } }] }",
-  ])("but one that changes something is no problem: %s", (part) => {
+  ])("but one that changes something is not a problem: %s", (part) => {
     expect(problemsOf([`${ALLOW}, ${part}`])).toEqual([]);
   });
 });

@@ -60,7 +60,7 @@ describe("a rule with 'during' matches", () => {
     expect(() => new RulePolicy({ rules: [{ ...RULE, during } as PolicyRule] })).toThrow(message);
   });
 
-  test("and its tool is listed also while it does not", () => {
+  test("and its tool is listed even while it does not", () => {
     const policy = new RulePolicy({ rules: [{ ...RULE, during: { days: ["sun"], zone: "UTC" } }] }, () =>
       Date.parse("2026-07-06"),
     );

@@ -34,7 +34,7 @@ function shadow(
 }
 
 describe("a shadow policy", () => {
-  test("decides as the active policy does, and reports what the candidate decides otherwise", () => {
+  test("decides as the active policy does, and reports what the candidate decides differently", () => {
     const { policy, seen } = shadow(
       () => HOST,
       () => DENY,

@@ -71,7 +71,7 @@ describe("What follows a link without a blank belongs to it", () => {
     `[${link}](${link})`,
   ])("but not in %s", (text) => expect(found(text)).toEqual([link]));
 
-  test("also if it is quoted", () => {
+  test("even if it is quoted", () => {
     expect(found(`"${link}"secret`)).toContain(`${link}"secret`);
     expect(found(`|${link}|secret|`)).toContain(`${link}|secret|`);
   });

@@ -33,7 +33,7 @@ test.each([
   expect(queryWordsOf(query)).toContain(stem(word));
 });
 
-test("a version, a domain or the end of a sentence is no file", () => {
+test("a version, a domain or the end of a sentence is not a file", () => {
   for (const query of ["release v1.2", "open example.com", "Read it. Then close it."]) {
     expect(queryWordsOf(query)).not.toContain("file");
   }

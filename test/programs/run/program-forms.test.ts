@@ -122,10 +122,7 @@ describe("A program in a form that models write has the result that is meant", (
     ],
     ["export default 1", ["note: what is exported by default is the program"]],
     ["const x: number = 1; return x", [expect.stringContaining("note: the code was read as TypeScript")]],
-    [
-      "const x = 1;",
-      [expect.stringContaining("so that it has no result: end it with an expression or 'return'")],
-    ],
+    ["const x = 1;", [expect.stringContaining("so it has no result: end it with an expression or 'return'")]],
     ["return 1", []],
     ["1", []],
     ["const x = 1; return x;", []],

@@ -291,7 +291,7 @@ describe.skipIf(IS_REST)("A store of suspended programs in a file", () => {
     expect(await store.put(OTHER, [])).toBe(true);
   });
 
-  test("leaves out what was changed so that it is no program", async () => {
+  test("leaves out what was changed so that it is not a program", async () => {
     const changed = join(folder, "changed.db");
     const sqlite = process.getBuiltinModule("node:sqlite");
     for (const header of ["null", "{}", "no JSON", JSON.stringify({ ...PROGRAM, open: [null] })]) {

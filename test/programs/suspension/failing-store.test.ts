@@ -73,7 +73,7 @@ describe("If its store fails, a suspended program", () => {
     const { error } = await life.result();
     expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
     expect(error?.message).toBe(
-      "The suspended call of tool 'program' cannot go on: the store of programs failed; whether it took effect is not known",
+      "The suspended call of tool 'program' cannot continue: the store of programs failed; whether it took effect is not known",
     );
   });
 
@@ -82,7 +82,7 @@ describe("If its store fails, a suspended program", () => {
     const [confirmation] = await life.waits(1);
     if (confirmation !== undefined) await life.answer(confirmation);
     const { error } = await life.result();
-    expect(error?.message).toBe("The suspended call cannot go on: the store of programs failed");
+    expect(error?.message).toBe("The suspended call cannot continue: the store of programs failed");
   });
 
   test("ends with a warning to the operator if it cannot be forgotten", async () => {

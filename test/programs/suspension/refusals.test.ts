@@ -18,7 +18,7 @@ const pay = (description = ""): Tool =>
     sideEffects: "write",
     host: () => 7,
   }) as Tool;
-const SUSPENDED = "The suspended call of tool 'program' cannot go on: ";
+const SUSPENDED = "The suspended call of tool 'program' cannot continue: ";
 const UNKNOWN = "; whether it took effect is not known";
 
 /** Suspends a program in one life, and returns what came of it in the next one. */
@@ -98,11 +98,11 @@ describe("A suspended program is refused", () => {
       };
     const own = engineBuild().slice(0, 12);
     expect(await change({ build: "0123456789abcdef" })()).toBe(
-      `The suspended call cannot go on: it was suspended by the build 0123456789ab of the engine, and this is ${own}: only ` +
+      `The suspended call cannot continue: it was suspended by the build 0123456789ab of the engine, and this is ${own}: only ` +
         "the version of sandgate that suspended it goes on with it; begin it again",
     );
     expect(await change({ template: "x" })()).toBe(
-      "The suspended call cannot go on: its template is not stored",
+      "The suspended call cannot continue: its template is not stored",
     );
   });
 
@@ -159,7 +159,7 @@ describe("A suspended program is refused", () => {
     store.put(stored, []);
     store.take(stored.id, 1);
     expect((await suspended.resume("c1", openSuspensions({ store, keys: [KEY] })))?.error?.message).toContain(
-      "it went on before, or was cancelled",
+      "it continued before, or was cancelled",
     );
     expect((await store.get(stored.id))?.state).toBe("taken");
     const policy = openSuspensions({ store, keys: [KEY] });

@@ -15,7 +15,7 @@ const ALL = `export default async ({ to }, { tools }) => {
 }`;
 
 describe("A program that waits for a person", () => {
-  test("goes on in another process, with the same questions, and makes each call once", async () => {
+  test("continues in another process, with the same questions, and makes each call once", async () => {
     const calls: string[] = [];
     const lives = new Lives([program(ALL), counted("pay", calls)]);
     const first = await lives.begin();
@@ -211,7 +211,7 @@ test("A call that ended while its program was being written is reported once", a
   expect(work?.calls.map(({ tool }) => tool)).toEqual(["read", "pay"]);
 });
 
-test("A program that goes on in another process can list its tools there", async () => {
+test("A program that continues in another process can list its tools there", async () => {
   const registry = new ToolRegistry().register(counted("pay", []));
   const policy = programPolicy({}, ["run_program"]);
   const lives = new Lives([counted("pay", []), counted("other", []), ...programTools(registry)]);

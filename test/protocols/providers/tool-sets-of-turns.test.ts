@@ -89,7 +89,7 @@ describe("The tools of a framework, of a turn of a session", () => {
     expect(sent).toEqual(["b"]);
   });
 
-  test("cancel the turn with the framework's signal, also while a person is asked", async () => {
+  test("cancel the turn with the framework's signal, even while a person is asked", async () => {
     const { session, sent, asked } = await openSession();
     const turn = session.turn();
     const [send] = agentsToolSet(turn).tools;

@@ -62,7 +62,7 @@ describe("A gated dispatch", () => {
     expect(await dispatch.run([answered()], false)).toBe(EXECUTION);
   });
 
-  test("ends if it is cancelled while a person is asked, also when the answer comes later", async () => {
+  test("ends if it is cancelled while a person is asked, even when the answer comes later", async () => {
     const dispatch = dispatchOf(async (gates) => {
       const cancelled = new Promise((resolve) => gates.signal.addEventListener("abort", resolve));
       await Promise.race([cancelled, gates.confirmations.ask(question)]);
@@ -83,7 +83,7 @@ describe("A gated dispatch", () => {
     });
     await dispatch.advance([]);
     dispatch.abandon();
-    await expect(dispatch.run([], false)).rejects.toThrow("goes on in another process");
+    await expect(dispatch.run([], false)).rejects.toThrow("continues in another process");
     expect(hasRun).toBe(false);
   });
 
@@ -95,7 +95,7 @@ describe("A gated dispatch", () => {
     });
     await dispatch.advance([]);
     dispatch.abandon();
-    expect(String(await ended.promise)).toContain("goes on in another process");
+    expect(String(await ended.promise)).toContain("continues in another process");
   });
 
   test("asks at most eight times before it begins", async () => {

@@ -163,7 +163,7 @@ describe("Sessions on Restate, when they are closed or cancelled elsewhere", () 
     expect((await results)[0]).toMatchObject({ error: { code: "execution_error", effect: "unknown" } });
   });
 
-  test("answer a message whose call a hook aborted, also when Restate has forgotten it", async () => {
+  test("answer a message whose call a hook aborted, even when Restate has forgotten it", async () => {
     const session = await server(0).open();
     const turn = session.turn({ id: "t" });
     const calls = [call("read", "")];

@@ -50,7 +50,7 @@ describe("The list of open confirmations", () => {
     expect(await list.put(confirmation("q40", "bob"))).toBe(true);
   });
 
-  test("shows that Restate cannot be reached, also where nothing else asks for it", async () => {
+  test("shows that Restate cannot be reached, even where nothing else asks for it", async () => {
     await using opened = openList(restate.newPrefix());
     const { list, store } = opened;
     await list.list();

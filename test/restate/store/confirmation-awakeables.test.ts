@@ -59,7 +59,7 @@ describe("A confirmation with an awakeable", () => {
     expect(await resolution).toEqual(ALLOWED);
   });
 
-  test("resolves those of all who ask, also after it was resolved", async () => {
+  test("resolves those of all who ask, even after it was resolved", async () => {
     const both = [ask(), ask()];
     await isAsked();
     await store.resolveConfirmation("q1", DENIED);

@@ -48,7 +48,7 @@ test("a host tool that opens files by itself works, and a warning names it and t
   ]);
 });
 
-test("files are seen however they are opened, once each, also after the tool has waited", async () => {
+test("files are seen however they are opened, once each, even after the tool has waited", async () => {
   const path = (name: string): string => join(tree.root, name);
   const { execution, lines } = await run(
     hostTool(

@@ -291,7 +291,7 @@ describe.skipIf(unavailable)("a program with a grant of net", () => {
     },
   );
 
-  test("has its network also if a launcher without one waits, and leaves that to calls without one", async () => {
+  test("has its network even if a launcher without one waits, and leaves that to calls without one", async () => {
     const look = "tail -n +3 /proc/net/dev | cut -d: -f1; env | grep -c http_proxy || true";
     const without = await outputOf(look);
     for (let count = 0; count < 2; count++) {

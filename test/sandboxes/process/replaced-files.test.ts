@@ -20,7 +20,7 @@ import { ISOLATIONS, unavailable } from "./availability.ts";
 import { runProgram } from "./run-program.ts";
 import { ShellScene } from "./shell/shell-scene.ts";
 
-const ENDED = /a file of Sandgate itself, was created or replaced while it ran/;
+const ENDED = /one of Sandgate's own files, was created or replaced while it ran/;
 /** So long that the program is ended before. */
 const LONG = "sleep 60";
 const MINUTE = { timeout: 60_000 };
@@ -117,7 +117,7 @@ describe.skipIf(unavailable !== undefined)("While a program of a call runs", asy
     },
   );
 
-  test("a key that is made ends it also if it can only read, and stays", MINUTE, async () => {
+  test("a key that is made ends it even if it can only read, and stays", MINUTE, async () => {
     const { error } = await during(
       () => replace("conf/keys/later.key", "NEW"),
       `${LONG}; cat conf/keys/later.key`,
@@ -244,13 +244,15 @@ describe.each(ISOLATIONS)("A program that stays (%s)", async (isolation) => {
   const start = (grant: FsGrant, script = "cat") =>
     sandboxes.startConfinedProgram({ command: "sh", args: ["-c", script], fs: [grant] });
 
-  test("is not granted for writing a directory with a file of Sandgate itself", MINUTE, async () => {
+  test("is not granted for writing a directory with one of Sandgate's own files", MINUTE, async () => {
     for (const path of ["", "conf"])
       await expect(start({ directory: at(path), at: at(path), write: true }), path).rejects.toThrow(
-        /has a file of Sandgate itself, '(conf\/)?(config.yaml|token)'/,
+        /has one of Sandgate's own files, '(conf\/)?(config.yaml|token)'/,
       );
     rmSync(at("conf"), { recursive: true });
-    await expect(start({ directory: folder, at: folder, write: true })).rejects.toThrow(/Sandgate itself/);
+    await expect(start({ directory: folder, at: folder, write: true })).rejects.toThrow(
+      /Sandgate(?: itself|'s own files)/,
+    );
   });
 
   test("is ended when a key appears or is replaced in what it can read", MINUTE, async () => {
@@ -304,9 +306,9 @@ describe.each(ISOLATIONS)("A program that stays (%s)", async (isolation) => {
 });
 
 const root = process.getuid?.() === 0;
-if (!root) console.warn("Files of Sandgate itself below /usr are not tested: only root can make them");
+if (!root) console.warn("Sandgate's own files below /usr are not tested: only root can make them");
 
-test.skipIf(!root)("A file of Sandgate itself below /usr cannot be read by a program", MINUTE, async () => {
+test.skipIf(!root)("One of Sandgate's own files below /usr cannot be read by a program", MINUTE, async () => {
   const place = mkdtempSync("/usr/local/etc/sandgate-test-");
   onTestFinished(() => rmSync(place, { recursive: true }));
   mkdirSync(join(place, "keys"));
@@ -337,6 +339,8 @@ test.skipIf(!root)("A file of Sandgate itself below /usr cannot be read by a pro
     if (isolation === "namespaces") expect(output).toBe("readable");
     else expect(error?.code).toBe("permission_denied");
     if (isolation === "landlock")
-      await expect(sandboxes.startConfinedProgram({ command: "true" })).rejects.toThrow(/of Sandgate itself/);
+      await expect(sandboxes.startConfinedProgram({ command: "true" })).rejects.toThrow(
+        /of Sandgate(?: itself|'s own files)/,
+      );
   }
 });

@@ -186,7 +186,7 @@ describe("tasks", () => {
     }
   });
 
-  test("tasks of one caller that wait begin in the order of their submission, also after another one came", async () => {
+  test("tasks of one caller that wait begin in the order of their submission, even after another one came", async () => {
     const pool = open({ threads: 1 });
     await run(pool, ANSWER);
     const ended: number[] = [];

@@ -136,7 +136,7 @@ describe("who may do what", () => {
     });
   });
 
-  test("a client without credentials is 401 everywhere, also where nothing is", async () => {
+  test("a client without credentials is 401 everywhere, even where nothing is", async () => {
     const server = await startServer([]);
     const stranger = new TestClient(server, { token: "a-token-that-is-not-known" });
     for (const path of ["/v1/sessions/x/events", "/v1/confirmations", "/v1/sessions/x/nothing"]) {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { EventLog } from "../../../src/server/events/event-log.ts";
 import { eventStream, type FinalEvent, StreamRoom } from "../../../src/server/events/event-stream.ts";
 
-test("a stream has its last event once, also if it was read before it was known to be the last", async () => {
+test("a stream has its last event once, even if it was read before it was known to be the last", async () => {
   const log = new EventLog({ events: 10, bytes: 10_000 }, () => {});
   const last = Promise.withResolvers<FinalEvent>();
   const stream = eventStream({

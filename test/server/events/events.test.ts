@@ -24,7 +24,7 @@ describe("the events of a session", () => {
     expect(second.received).toEqual(first.received.slice(2));
   });
 
-  test("tell the end of a message once, also if it came again while it ran", async () => {
+  test("tell the end of a message once, even if it came again while it ran", async () => {
     const held = new HeldTool();
     const server = await startServer([held.tool], {
       sessions: { confirmations: { tools: { hold: "auto" } } },

@@ -67,7 +67,7 @@ test("a session is listed with what waits and what runs", async () => {
   release.resolve();
 });
 
-test("pages go on where the last one ended, also if sessions are closed and opened meanwhile", async () => {
+test("pages go on where the last one ended, even if sessions are closed and opened meanwhile", async () => {
   const server = await startServer([]);
   const [alice, erin] = [new TestClient(server, "alice"), new TestClient(server, "erin")];
   const ids: string[] = [];

@@ -108,7 +108,7 @@ test("a component is listed with what it imports and exports", async () => {
   expect(tools[1]).not.toHaveProperty("component");
 });
 
-test("pages go on after the last name, also if that tool is gone", async () => {
+test("pages go on after the last name, even if that tool is gone", async () => {
   const server = await startServer(["d", "b", "a", "c"].map((name) => tool(name)));
   const erin = new TestClient(server, "erin");
   const first = await erin.json<ToolPage>("GET", `${PATH}?limit=2`);

@@ -36,7 +36,7 @@ function newFile(): string {
 }
 
 describe("A browser in which an approver subscribed", () => {
-  test("gets what this approver may answer, also after a restart, and nothing once it is removed", async () => {
+  test("gets what this approver may answer, even after a restart, and nothing once it is removed", async () => {
     const first = await scene();
     const key = await new TestClient(first.server, "carol").json("GET", PATH);
     expect(key).toEqual({ publicKey: first.point.toString("base64url") });

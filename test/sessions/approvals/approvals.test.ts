@@ -92,7 +92,7 @@ describe("An approval", () => {
     expect(approvals.list(HERE)).toEqual([]);
   });
 
-  test("for a number of calls covers so many, also when they come at once", async () => {
+  test("for a number of calls covers so many, even when they come at once", async () => {
     await remember({ calls: 2 });
     const found = [1, 2, 3].map(() => approvals.find(HERE, request("send")));
     const uses = await Promise.all(found.map((approval) => approval && approvals.use(approval)));

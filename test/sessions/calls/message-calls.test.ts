@@ -7,7 +7,7 @@ function invalid(...ids: readonly string[]): readonly string[] {
   return messageCalls(ids.map((id) => call(id, "pay"))).flatMap(({ id, problem }) => (problem ? id : []));
 }
 
-test("calls with the id of another call are invalid, also if its tool could make a call with that id", () => {
+test("calls with the id of another call are invalid, even if its tool could make a call with that id", () => {
   expect(invalid("a", "b", "a", "c")).toEqual(["a", "a"]);
   expect(invalid("a", "a/1", "b")).toEqual(["a", "a/1"]);
   expect(invalid("b/12/3", "b", "c/1")).toEqual(["b/12/3", "b"]);

@@ -171,7 +171,7 @@ test("a call that ran when the process ended counts, as it may have taken effect
   await result;
 });
 
-test("a principal whose calls were pushed out by those of others is unclear, also after a restart", async () => {
+test("a principal whose calls were pushed out by those of others is unclear, even after a restart", async () => {
   const store = new MemorySessionStore();
   const start = (): Promise<TestSessions> =>
     testSessions([tool("pay", "none"), tool("look", "none")], {

@@ -170,7 +170,7 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     expect(at.ran).toEqual([]);
   });
 
-  test("runs the arguments that a person wrote, also if the policy then allows those of the model", async () => {
+  test("runs the arguments that a person wrote, even if the policy then allows those of the model", async () => {
     const at = await place();
     await answered(at, { arguments: { n: 7 } });
     at.world.decide = () => allow(GRANT);
@@ -194,7 +194,7 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
   test.each([
     "allows everything",
     "denies everything",
-  ])("remembers what a person approved beyond the call, also if the policy then %s", async (what) => {
+  ])("remembers what a person approved beyond the call, even if the policy then %s", async (what) => {
     const at = await place();
     await answered(at, { decision: "always", approval: { tools: ["put"], for: "session", calls: 3 } });
     at.world.decide = what === "allows everything" ? () => allow(GRANT) : () => deny("no");
@@ -256,7 +256,7 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     expect(sessions.get("s")).toMatchObject({ mode: "plan", isPlanApproved: false });
   });
 
-  test("waits for an answer to what was asked, also if the policy then allows everything", async () => {
+  test("waits for an answer to what was asked, even if the policy then allows everything", async () => {
     const at = await place();
     const first = await at.start(true);
     const session = await first.open({ id: "s" });

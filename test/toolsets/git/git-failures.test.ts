@@ -7,7 +7,7 @@ import { openRepository } from "./repository.ts";
 describe.each(ISOLATIONS)("What git tools say (%s)", (isolation) => {
   const open = () => openRepository({}, isolation);
 
-  test("is git's own reason, also where git writes that to its standard output", async () => {
+  test("is git's own reason, even where git writes that to its standard output", async () => {
     const { path, git, call } = await open();
     const messageOf = async (name: string, args: JsonObject = {}) => (await call(name, args)).error?.message;
     expect(await messageOf("git_commit", { message: "m" })).toMatch(/nothing to commit, working tree clean/);

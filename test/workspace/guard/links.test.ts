@@ -45,7 +45,7 @@ describe.skipIf(!workspaceIsSupported())("What is guarded through links", () => 
     expect(readFileSync(at("releases/5/config.yaml"), "utf8")).toBe("OWN");
   });
 
-  test("is guarded where it is, also if it does not exist yet", () => {
+  test("is guarded where it is, even if it does not exist yet", () => {
     const [directory] = tree.open();
     expect(codeOf(() => readText(directory, "current/token"))).toBe("not-permitted");
     expect(codeOf(() => writeText(directory, "releases/5/later", "NEW"))).toBe("not-permitted");

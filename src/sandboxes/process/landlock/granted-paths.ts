@@ -137,16 +137,17 @@ export class GrantedPaths implements GrantedFiles {
   }
 }
 
-/** The text for the model about a file of Sandgate itself. */
+/** The text for the model about one of Sandgate's own files. */
 const GUARDED_HERE =
-  "Permission denied: a directory that this tool is granted has a file of Sandgate itself, which cannot be hidden from programs " +
+  "Permission denied: a directory that this tool is granted has one of Sandgate's own files, which cannot be hidden from programs " +
   "here. Ask the user to grant another directory, or to install bubblewrap";
 
 /**
  * Landlock allows a directory with everything in it.
  *
- * @param isWritable Then, nothing may appear in it, either.
- * @throws {DirectoryGrantError} if there is a file of Sandgate itself in it which the program must not change or read.
+ * @param isWritable If so, protected files must not be created in it, either.
+ * @throws {DirectoryGrantError} if there is one of Sandgate's own files in it which the program must not
+ *   change or read.
  */
 function refuseGuarded(
   directory: string,
@@ -156,13 +157,13 @@ function refuseGuarded(
   const [guarded] = [...hidden.map(({ path }) => path), ...readOnly, ...(isWritable ? missing : [])];
   if (guarded !== undefined)
     throw new DirectoryGrantError(
-      `'${directory}' has a file of Sandgate itself, '${guarded}', which Landlock cannot keep from programs: grant another directory, or install bubblewrap`,
+      `'${directory}' has one of Sandgate's own files, '${guarded}', which Landlock cannot keep from programs: grant another directory, or install bubblewrap`,
       GUARDED_HERE,
     );
 }
 
 /**
- * Landlock allows a directory with everything in it, also what does not exist yet.
+ * Landlock allows a directory with everything in it, including what does not exist yet.
  *
  * @throws {DirectoryGrantError} if there is something in it that the program must not change or read.
  */

@@ -40,7 +40,7 @@ export class GrantedMounts implements GrantedFiles {
   /** Folders that are shown empty. */
   readonly #hidden: string[] = [];
   readonly #watch = new GuardedWatch();
-  /** Which files of Sandgate itself are covered. */
+  /** Which of Sandgate's own files are covered. */
   readonly #guarded: (readonly [path: string, identity: string])[] = [];
   readonly #use: FileUse;
   /** Where the granted directories and files are shown. */
@@ -163,7 +163,7 @@ export class GrantedMounts implements GrantedFiles {
     return allMade(await Promise.all(this.#watches.map((watch) => watch.moveAside())));
   }
 
-  /** Covers files of Sandgate itself. Returns those that do not exist. */
+  /** Covers Sandgate's own files. Returns those that do not exist. */
   #guard(directory: string, at: string, isWritable: boolean): readonly string[] {
     const cover = coverOf(directory, isWritable);
     const { readOnly, hidden, above, missing, found } = cover;
@@ -254,6 +254,6 @@ export function openFile({ file }: FileGrant): number {
   if (readlinkSync(fdPath(fd)) === file && fstatSync(fd).isFile()) return fd;
   closeSync(fd);
   throw new DirectoryGrantError(
-    `the granted file '${file}' is no regular file, or is reached through a link`,
+    `the granted file '${file}' is not a regular file, or is reached through a link`,
   );
 }

@@ -15,7 +15,6 @@ import { failedStart, lostProgram, ProgramChanges, unavailableStart } from "../p
 import { PersistentShell } from "./persistent-shell.ts";
 import { ShellCall } from "./shell-call.ts";
 
-/** The owner of a shell. */
 interface ShellOwner {
   readonly principal: string | undefined;
   readonly sessionId: string;
@@ -33,7 +32,7 @@ interface ShellPlace {
 
 /** The terms under which a shell was started. It serves only calls with the same terms. */
 interface ShellTerms {
-  /** Compared by identity: a tool that is registered again is another one. */
+  /** Compared by identity: a tool that is registered again counts as a different one. */
   readonly tool: object;
   /** The grant and everything that depends on it. */
   readonly grant: string;
@@ -68,14 +67,14 @@ export class ShellCommands {
   }
 
   /** Runs a command after the earlier ones of the same shell. Never rejects. */
-  async run(asked: ShellCommand, cgroups: Cgroups): Promise<SandboxOutcome> {
-    const { task } = asked;
+  async run(request: ShellCommand, cgroups: Cgroups): Promise<SandboxOutcome> {
+    const { task } = request;
     const { signal } = task;
     const wallTimeMs = task.limits.wallTimeMs ?? PROCESS_DEFAULTS.wallTimeMs;
     const waitsFrom = performance.now();
     const wait = async (turn: Promise<void>): Promise<SandboxOutcome | undefined> => {
       task.turn?.waits();
-      // It waits for the session's own commands only, and not longer than it could run.
+      // Only commands of the same session run before it, so it waits at most as long as it may run.
       const waited = await race(turn, { timeoutMs: wallTimeMs, signals: [signal] });
       if (waited === undefined) return undefined;
       const used = { wallTimeMs: 0, waitedMs: Math.round(performance.now() - waitsFrom) };
@@ -92,7 +91,7 @@ export class ShellCommands {
         hasBegun = true;
       };
       try {
-        const outcome = await this.#run(asked, place, cgroups, clock, onBegin);
+        const outcome = await this.#run(request, place, cgroups, clock, onBegin);
         return waitedMs > 0 ? { ...outcome, used: { ...outcome.used, waitedMs } } : outcome;
       } catch (error) {
         if (hasBegun) return lostProgram(error, startedAt);
@@ -156,8 +155,8 @@ export class ShellCommands {
   }
 
   /**
-   * Watches what background processes create until the next command, or ends them with their shell, whose
-   * directories the command may have removed. Never rejects, since the command has run.
+   * Watches what background processes create until the next command. If that fails, for example because the
+   * command removed the directories, ends the shell with them. Never rejects, since the command has run.
    */
   async #watchBetween(task: SandboxTask, place: ShellPlace): Promise<void> {
     const shell = place.current?.shell;
@@ -173,7 +172,7 @@ export class ShellCommands {
     }
   }
 
-  /** @throws {ToolFailure} if there are too many. Also throws if it cannot be launched. */
+  /** @throws {ToolFailure} if there are too many shells. Also throws if the shell cannot be launched. */
   async #start(
     task: SandboxTask,
     program: Program,
@@ -182,7 +181,7 @@ export class ShellCommands {
   ): Promise<PersistentShell> {
     const launcher = this.#launcher;
     const { limits } = task;
-    // The shell has its own, since it ends after the call.
+    // The shell outlives the call, so it opens the files itself.
     const files = await launcher.openFiles(task.capabilities.fs ?? [], callOwnerOf(task), "call");
     let cgroup: Cgroup | undefined;
     try {
@@ -209,7 +208,7 @@ export class ShellCommands {
   }
 }
 
-/** Ignores that memory ran out between two commands. */
+/** A shell whose memory ran out between two commands is not usable. */
 function isUsable(shell: PersistentShell): boolean {
   return !shell.isOver && shell.cgroup?.ranOutOfMemory !== true;
 }
@@ -241,7 +240,7 @@ function unavailable(detail: string): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
 }
 
-/** Maximum number of shells, in all and of one principal. */
+/** Maximum number of shells, in total and per principal. */
 const MAX_SHELLS = 32;
 
 const MAX_OF_PRINCIPAL = 4;
@@ -271,8 +270,8 @@ class PersistentShells {
   /**
    * Waits for the turn of a call, and runs it.
    *
-   * @param waiting Returns a promise that settles when the call has its turn, or has waited long enough; the
-   *   latter resolves to an outcome.
+   * @param waiting Resolves to `undefined` when it is the call's turn, or to an outcome if the call gives up
+   *   waiting.
    * @param run Has exclusive use of the place until it settles.
    */
   async inTurn<Outcome>(
@@ -297,15 +296,15 @@ class PersistentShells {
     }
   }
 
-  /** Ends the shells that have been idle longest, if there are too many for another one of this owner. */
+  /** Ends the shells that have been idle the longest if there is no room for another one of this owner. */
   makeRoom({ principal }: ShellOwner): boolean {
     const ofPrincipal = (slot: Slot): boolean =>
       principal !== undefined && slot.owner.principal === principal;
-    return this.#leave(MAX_OF_PRINCIPAL, ofPrincipal) && this.#leave(MAX_SHELLS, () => true);
+    return this.#makeRoomAmong(MAX_OF_PRINCIPAL, ofPrincipal) && this.#makeRoomAmong(MAX_SHELLS, () => true);
   }
 
-  /** Returns whether one more shell is allowed among the counted ones. */
-  #leave(most: number, isCounted: (slot: Slot) => boolean): boolean {
+  /** Ends an idle shell if the counted ones have reached the limit. Returns whether there is room now. */
+  #makeRoomAmong(most: number, isCounted: (slot: Slot) => boolean): boolean {
     const open = [...this.#slots.values()].filter((slot) => slot.current !== undefined && isCounted(slot));
     if (open.length < most) return true;
     const idle = open.find(({ calls }) => calls === 0);

@@ -184,7 +184,7 @@ export class BodyChanges {
         : "";
       this.notes.push(
         only === ""
-          ? "the program ends with a declaration, so that it has no result: end it with an expression or 'return'"
+          ? "the program ends with a declaration, so it has no result: end it with an expression or 'return'"
           : `the program only declares '${only}', and calls neither, so that nothing was run: call one at its end`,
       );
       return;
@@ -220,9 +220,9 @@ export class BodyChanges {
   }
 }
 
-export const NO_GENERATOR = "a generator is no program: return its values, as in 'return [...values()]'";
+export const NO_GENERATOR = "a generator is not a program: return its values, as in 'return [...values()]'";
 const NO_CLASS =
-  "a class is no program: create an object of it and await one of its methods, as in 'await new Name().run()'";
+  "a class is not a program: create an object of it and await one of its methods, as in 'await new Name().run()'";
 const NO_RESULT = "the program has no result: end it with an expression or 'return'";
 
 function nameIn(node: unknown): string {

@@ -155,7 +155,7 @@ async function callOnce(
   try {
     wire = await connection.wire(signal);
     if (!(await connection.lists(wire, tool, signal))) {
-      const detail = "the server was started or deployed anew, and its definition of the tool is another one";
+      const detail = "the server was restarted or redeployed, and its definition of the tool has changed";
       return { end: { status: "unavailable", sent: false, detail }, works: true };
     }
   } catch (error) {

@@ -17,7 +17,7 @@ const ANSWERED_MS = 1_000;
 /** The SDK's own declarations do not agree under `exactOptionalPropertyTypes`. */
 type InnerOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
 
-/** A transport over HTTP that is not checked. */
+/** A transport over HTTP whose messages are not checked. */
 export type UncheckedTransport = Pick<
   StreamableHTTPClientTransport,
   | "onmessage"
@@ -37,7 +37,7 @@ export class HttpTransport implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T) => void;
   readonly hasPerRequestStream: boolean;
-  /** Whether all that was sent was refused, as by a server that only speaks HTTP+SSE. */
+  /** Whether the server has refused every message so far, as one does that only speaks HTTP+SSE. */
   readonly isRefused: () => boolean;
   readonly #inner: UncheckedTransport;
   readonly #filter: WireFilter;
@@ -45,7 +45,7 @@ export class HttpTransport implements Transport {
   readonly #streams = new RequestStreams();
 
   /**
-   * @param redact Returns a text without the tokens. Default: there are none.
+   * @param redact Removes the tokens from a text. Default: there are none.
    * @param isRefused See {@link HttpTransport.isRefused}. Default: it never is.
    */
   constructor(
@@ -90,7 +90,7 @@ export class HttpTransport implements Transport {
     } catch (error) {
       this.#streams.ended(id);
       this.#filter.unsent(message);
-      // It has the body of the response.
+      // The message contains the body of the response.
       if (error instanceof Error && this.#redact) error.message = this.#redact(error.message);
       throw error;
     } finally {
@@ -149,7 +149,7 @@ class RequestStreams {
     return controller.signal;
   }
 
-  /** The request was sent. One that is answered already has no stream. */
+  /** Records that a request was sent. The stream of one that has already been answered has ended. */
   sent(id: MessageId | undefined): void {
     if (id !== undefined && this.#open.get(id)?.timer !== undefined) this.ended(id);
   }
@@ -173,10 +173,10 @@ class RequestStreams {
   }
 }
 
-/** Milliseconds for a server to name the address for messages. */
+/** Milliseconds within which a server must name the endpoint for messages. */
 const ENDPOINT_MS = 20_000;
 
-/** The longest address. */
+/** Maximum length of the endpoint's URL. */
 const MAX_ENDPOINT = 8_192;
 
 const DATA = "data: ";
@@ -192,9 +192,9 @@ interface SseTransportOptions {
 }
 
 /**
- * Speaks the transport that MCP had before 2025-03-26, "HTTP with SSE": one stream of events with all messages of the server,
- * whose first event names the address to which messages are sent. A stream that ended is not opened again, since the server
- * would make another session for it: {@link onclose} is called.
+ * Speaks the transport that MCP had before 2025-03-26, "HTTP with SSE": one stream of events with all
+ * messages of the server, whose first event names the endpoint to which messages are sent. A stream that
+ * ended is not opened again, since the server would make another session for it: {@link onclose} is called.
  */
 export class SseTransport implements UncheckedTransport {
   onclose?: () => void;
@@ -211,7 +211,10 @@ export class SseTransport implements UncheckedTransport {
     this.#endpoint.promise.catch(() => {});
   }
 
-  /** The server named the address for messages: it must have the origin of the stream. The first one counts. */
+  /**
+   * Uses the endpoint that the server named. It must have the origin of the stream; only the first one
+   * counts.
+   */
   useEndpoint(address: string): void {
     const { url } = this.#options;
     const endpoint = address.length <= MAX_ENDPOINT ? URL.parse(address, url) : null;
@@ -219,7 +222,7 @@ export class SseTransport implements UncheckedTransport {
       this.#endpoint.resolve(endpoint);
     else
       this.#endpoint.reject(
-        new UnsentError("the server names an address for messages that has another origin"),
+        new UnsentError("the server's endpoint for messages has another origin than its stream"),
       );
   }
 
@@ -240,14 +243,14 @@ export class SseTransport implements UncheckedTransport {
     };
     try {
       if ((await race(opened(), { timeoutMs: ENDPOINT_MS })) === "timeout")
-        throw new UnsentError("the server did not name an address for messages in time");
+        throw new UnsentError("the server did not name its endpoint for messages in time");
     } catch (error) {
       await this.close();
       throw error;
     }
   }
 
-  /** @param events As they were checked: each message is one line. */
+  /** @param events The checked events: each message is one line. */
   async #read(events: NonNullable<Response["body"]>): Promise<void> {
     let pending = "";
     try {

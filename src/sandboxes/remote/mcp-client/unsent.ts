@@ -1,17 +1,20 @@
-/** A message was not written: the server cannot have received it. */
+/** A message was not sent: the server cannot have received it. */
 export class UnsentError extends Error {
   override readonly name: string = "UnsentError";
 }
 
 /**
- * A request has no usable tokens, so that the server did not carry it out. `message` is for operators: it
- * says what to do, and contains no token or secret.
+ * A request has no usable tokens, so the server did not carry it out. `message` is for operators: it says
+ * what to do, and contains no token or secret.
  */
 export class AuthorizationError extends UnsentError {
   override readonly name: string = "AuthorizationError";
 }
 
-/** A server over HTTP no longer knows the session of a request (404), so that it did not carry it out (MCP 2025-11-25, "Session Management"). */
+/**
+ * A server over HTTP no longer knows the session of a request (404), so it did not carry it out (MCP
+ * 2025-11-25, "Session Management").
+ */
 export class SessionGoneError extends UnsentError {
   override readonly name: string = "SessionGoneError";
 }
@@ -24,7 +27,7 @@ export class LaterRequestError extends Error {
   override readonly name = "LaterRequestError";
 
   constructor(cause: unknown) {
-    super("the server could not be asked again", { cause });
+    super("a later request of the call failed", { cause });
   }
 }
 
@@ -36,7 +39,7 @@ export function unsentErrorIn(error: unknown): UnsentError | undefined {
   return undefined;
 }
 
-/** Adds how a program ended that did not respond. */
+/** If a program ended instead of responding, returns an error that says how it ended. */
 export function withEnd(error: unknown, notices: ReadonlyMap<string, string>): unknown {
   const end = notices.get("ended");
   if (end === undefined) return error;

@@ -2,7 +2,7 @@ import { parseJson } from "../../../json/parse.ts";
 import type { JsonBounds } from "../../../json/refusal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 
-/** The most bytes of one message of a server. */
+/** Maximum number of bytes of one message of a server. */
 export const MAX_MESSAGE_BYTES: number = 4 * 1_024 * 1_024;
 
 /**
@@ -63,7 +63,7 @@ export function checkMessage(value: JsonValue): WireMessage | UnusableMessage {
     return { problem: "the message is not JSON-RPC 2.0" };
   const { id, method, params, result, error } = value;
   if (id !== undefined && !isId(id))
-    return { problem: "the message has an id that is no string and no number" };
+    return { problem: "the message has an id that is neither a string nor a number" };
   const known = id === undefined ? {} : { id };
   if (method !== undefined) {
     if (typeof method !== "string") return { problem: "the message has a method that is not a string" };

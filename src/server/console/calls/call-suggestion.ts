@@ -52,7 +52,7 @@ async function suggestionFor(
 ): Promise<Suggestion | undefined> {
   if (error === undefined || decision === undefined) return undefined;
   if (NOT_CONFIRMED.includes(error.code))
-    return { withheld: "the policy has a person asked about the call, who did not allow it" };
+    return { withheld: "the policy asks a person about the call, who did not allow it" };
   if (error.code !== "permission_denied") return undefined;
   if (decided === undefined)
     return { withheld: "the arguments were too long to be kept: the call cannot be decided on again" };

@@ -132,7 +132,7 @@ describe("an HTTP tool", () => {
   });
 
   test.each<[string, JsonObject | string, string]>([
-    ["a form that is no map", "{body}", "a form must be a map of its fields"],
+    ["a form that is not a map", "{body}", "a form must be a map of its fields"],
     ["half a surrogate pair", { a: "\ud800" }, "half a surrogate pair"],
   ])("an HTTP tool sends nothing for %s", async (_, body, reason) => {
     const http = { method: "POST", url: base, body, bodyFormat: "form" } as const;

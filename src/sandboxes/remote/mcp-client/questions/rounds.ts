@@ -5,16 +5,16 @@ import { DECLINED, type McpCallLink, type OpenCall, readAsked } from "./open-cal
 /** Maximum number of rounds of one call. */
 const MAX_ROUNDS = 8;
 
-/** How many requests one round has. */
+/** Maximum number of requests in one round. */
 const MAX_REQUESTS = 16;
 
 /** Milliseconds before the next round, if no person was asked in the last one. */
 const PAUSE_MS = 250;
 
-/** The longest state that is sent back, in characters. */
+/** Maximum length of a state that is sent back, in characters. */
 const MAX_STATE = 65_536;
 
-/** A server makes requests that its client does not answer. `message` contains no text from the server. */
+/** A server makes requests that its client cannot answer. `message` contains no text from the server. */
 export class RoundsError extends Error {
   override readonly name = "RoundsError";
   readonly code = "UNSUPPORTED_RESULT_TYPE";
@@ -40,7 +40,7 @@ export async function inRounds(
       requestState === undefined || (typeof requestState === "string" && requestState.length <= MAX_STATE);
     if (!isJsonObject(inputRequests) || !isState) throw new RoundsError("its request for input is malformed");
     const keys = Object.keys(inputRequests);
-    if (keys.length > MAX_REQUESTS) throw new RoundsError("it asks too much at once");
+    if (keys.length > MAX_REQUESTS) throw new RoundsError("it makes too many requests at once");
     if (keys.length === 0) await sleep(PAUSE_MS, undefined, { signal });
     if (keys.length > 0 && link === undefined) throw new RoundsError("there is no client that it could ask");
     const inputResponses = link === undefined ? {} : await answers(link, inputRequests, signal);
@@ -68,17 +68,17 @@ async function answers(link: McpCallLink, requests: JsonObject, signal: AbortSig
 /** The code of a call that needs a person to open a page first. It exists in 2025-11-25 only. */
 const URL_ELICITATION_REQUIRED = -32_042;
 
-/** How often a call is retried after a person opened a page. */
+/** Maximum number of retries of a call after a person opened a page. */
 const MAX_RETRIES = 3;
 
-/** How many pages one error names. */
+/** Maximum number of pages in one error. */
 const MAX_PAGES = 8;
 
 /**
  * Sends a request, and lets the client of the call open the pages that the server requires first. The server
  * has not run the call by then, so it can be sent again.
  *
- * @throws what `send` throws, also if the client cannot show the page, or the person declines to open it.
+ * @throws what `send` throws, even if the client cannot show the page, or the person declines to open it.
  */
 export async function withPages<T>(send: () => Promise<T>, { link, signal }: OpenCall): Promise<T> {
   for (let round = 1; ; round++) {

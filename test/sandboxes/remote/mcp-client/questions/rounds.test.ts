@@ -61,7 +61,7 @@ test.each<[string, JsonObject, string]>([
   [
     "seventeen requests",
     wants(Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, FORM]))),
-    "it asks too much at once",
+    "it makes too many requests at once",
   ],
 ])("a call ends if the server wants %s", async (_, result, problem) => {
   expect(await played(accepting, result)).toEqual({ sent: [{}], end: problem });

@@ -254,7 +254,7 @@ describe("the limits of a call hold", async () => {
     expect(await run(many, call)).toMatchObject({ status: "limit_exceeded", limit: "memoryBytes" });
   });
 
-  test("every call gets a fresh instance, also after a trap", async () => {
+  test("every call gets a fresh instance, even after a trap", async () => {
     for (let times = 0; times < 3; times++) {
       expect(await call("count")).toMatchObject({ status: "completed", output: 1 });
       expect(await call("trap")).toMatchObject({ status: "failed", message: "Tool trapped: unreachable" });
