@@ -30,7 +30,7 @@ const FILES = {
 
 /** Warnings about what the config around an example would have: its tools, its folders and the people who are asked. */
 const OF_A_PART =
-  /warning: (?:no tool '\S+' is registered|there is no such file or folder|this grant covers files of Sandgate|every client is denied calls|no tool (?:has|runs in) '|no rule grants ')/;
+  /warning: (?:no tool '\S+' is registered|there is no such file or folder|this grant covers Sandgate's own files|every client is denied calls|no tool (?:has|runs in) '|no rule grants ')/;
 
 /** The options of a config by their paths. Maps with the same keys are listed where the first of them is. */
 function optionsIn(schema: JsonObject): ReadonlyMap<string, JsonObject> {
