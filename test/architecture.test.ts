@@ -129,8 +129,8 @@ test("The measures of the house do not grow", async () => {
   const { main, all } = exportedNames();
   // `most` is what there was when it was last lowered. Who raises one says why in the commit.
   const measures: readonly Measure[] = [
-    { name: "source files", value: files.length, most: 1_070, goal: 1_000 },
-    { name: "files under 40 lines with one importer", value: smallFilesOfOne().length, most: 2, goal: 0 },
+    { name: "source files", value: files.length, most: 1_066, goal: 1_000 },
+    { name: "files under 40 lines with one importer", value: smallFilesOfOne().length, most: 0, goal: 0 },
     { name: "files in the longest import chain", value: longestChain().length, most: 40, goal: 35 },
     { name: "files that a host call enters", value: (await enteredByHostCall()).length, most: 25, goal: 25 },
     {

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
+import { LIBRARIES } from "../../scripts/bundled-packages.ts";
 import { files, imports, sourceOf, startFiles } from "./import-graph.ts";
 import { moduleOf, readModuleTable } from "./module-table.ts";
 
@@ -37,7 +38,8 @@ export function smallFilesOfOne(): readonly string[] {
   for (const imported of importedBy.values()) {
     for (const file of imported) importers.set(file, (importers.get(file) ?? 0) + 1);
   }
-  const starts = startFiles();
+  // The build makes a file of each library, as it does of what a thread starts with.
+  const starts = [...startFiles(), ...Object.keys(LIBRARIES).map((name) => `${name}.ts`)];
   return files.filter((file) => {
     const lines = sourceOf(file).split("\n").length - 1;
     return lines < SMALL && importers.get(file) === 1 && !starts.includes(file);

@@ -1,3 +1,4 @@
+import { createHash, randomFillSync } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { encodedGuardedFiles } from "../../base/guarded-files.ts";
 import { awaitTurn } from "../../base/turns.ts";
@@ -7,20 +8,18 @@ import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
 import { ownerOf, type SandboxTask } from "../contract/sandbox.ts";
 import type { ExternalResources } from "../guest-services/call-services.ts";
 import { type Artifact, callerOf, type PoolOutcome, type PoolTaskOptions } from "../threads/pool-task.ts";
-import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-message.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import { releaseGuest, type SuspendedGuest } from "./engine/suspended-guest.ts";
 import { notResumed, notStarted, readQuickJsOutcome } from "./outcome.ts";
 import { type EndedWait, PendingRequests } from "./pending-requests.ts";
-import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
-import { newRandomState } from "./random-state.ts";
+import { CallUse, INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
 import { type Positions, translateFrames } from "./source-maps.ts";
 import { readCallState, type SuspendedCallState, writeCallState } from "./suspension/call-state.ts";
 import { engineBuild } from "./suspension/engine-build.ts";
 import { GuestWaits, type WaitRefusal } from "./suspension/guest-waits.ts";
 import { type SuspendedParts, templateBytes } from "./suspension/waiting-guest.ts";
 import type { FoundTemplate } from "./template-store.ts";
-import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
+import { type ExternalAccess, MAX_REQUESTS } from "./thread/external-access.ts";
 import {
   decodeOutcome,
   encodeTask,
@@ -31,6 +30,12 @@ import {
 } from "./thread/thread-task.ts";
 
 const NOTHING: readonly never[] = [];
+
+/** How many states of random generators are drawn at once: one system call costs as much as a small tool call. */
+const DRAWN = 512;
+
+const drawn = Buffer.alloc(DRAWN * 8);
+let unusedStates = 0;
 
 /** Copying a suspended guest of this size takes so long that each is sent in a turn of the event loop of its own. */
 const LARGE_GUEST_BYTES = 1_024 * 1_024;
@@ -59,9 +64,7 @@ export class QuickJsCall {
   readonly #limits: QuickJsLimits;
   /** `undefined` until the guest requests something, which most guests never do. */
   #requests: PendingRequests | undefined;
-  #elapsedMs: number;
-  #log: LogBudget;
-  #files: FileUse = NO_FILE_USE;
+  readonly #use: CallUse;
   /** Those at the beginning, as JSON text: the same for all steps. */
   readonly #toolNames: string | undefined;
   #hasBegun = false;
@@ -69,11 +72,6 @@ export class QuickJsCall {
   #isStored = false;
   /** `undefined` until the guest waits, which most guests never do. */
   #currentWaits: GuestWaits | undefined;
-  /** How long the call waited for people, in ms. */
-  #askedMs = 0;
-
-  /** How long it waited for threads, in ms. */
-  #waitedMs: number;
 
   /**
    * Runs a call. Settles when no part of the call is running any more. Rejects only if an internal error
@@ -100,8 +98,7 @@ export class QuickJsCall {
     { template: { key, tool, snapshot, positions }, loadMs, waitedMs }: FoundTemplate,
   ) {
     this.#host = host;
-    this.#elapsedMs = loadMs;
-    this.#waitedMs = waitedMs;
+    this.#use = new CallUse(limits, loadMs, waitedMs);
     const { quickjs } = task.implementations;
     const typedCode = quickjs !== undefined && "typedCode" in quickjs ? quickjs.typedCode : undefined;
     const artifact: QuickJsArtifact = { engine: host.engine, template: snapshot, typedCode };
@@ -112,7 +109,6 @@ export class QuickJsCall {
     this.#task = task;
     this.#limits = limits;
     this.#toolNames = task.toolNames && JSON.stringify(task.toolNames());
-    this.#log = { lines: limits.logLines, bytes: DEFAULT_LOG_BUDGET.bytes };
   }
 
   async #run(): Promise<SandboxOutcome> {
@@ -135,16 +131,13 @@ export class QuickJsCall {
       return notResumed(error);
     }
     this.#hasBegun = true;
-    this.#elapsedMs = earlier.elapsedMs;
-    this.#askedMs = this.#limits.waitTimeMs - from.leftWaitMs + sinceMs;
+    this.#use.resume(earlier, this.#limits.waitTimeMs - from.leftWaitMs + sinceMs);
     this.#currentWaits = this.#newWaits(earlier.timerWaits);
-    this.#log = earlier.log;
-    this.#files = earlier.files;
     // First, as they know what the call did before.
     this.#requests = new PendingRequests(this.#task, this.#host, this.#limits, earlier);
     const refusal = this.#waits.wait(from.heap, earlier.wakeMs);
     if (refusal !== undefined) return this.#fail(refusal);
-    if (this.#askedMs >= this.#limits.waitTimeMs) return this.#endWaiting("waited");
+    if (this.#use.leftWaitMs === 0) return this.#endWaiting("waited");
     this.#requests.resume(earlier.requests, this.#waits.persist);
     return this.#runFrom(undefined);
   }
@@ -158,7 +151,7 @@ export class QuickJsCall {
         const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));
         if (step.kind === "resume") releaseGuest(step.guest);
         this.#currentWaits?.free();
-        this.#count(outcome);
+        this.#use.countStep(outcome, this.#mayWrite);
         if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
           const refused = await this.#settle();
           if (refused !== undefined) return refused;
@@ -176,7 +169,7 @@ export class QuickJsCall {
           return this.#fail(refusal);
         }
         this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits, undefined);
-        const added = this.#requests.add(requests, this.#leftMs);
+        const added = this.#requests.add(requests, this.#use.leftMs);
         const refused = await this.#settle();
         if (refused !== undefined) return refused;
         if (!closing.aborted) this.#requests.start(added, this.#waits.persist);
@@ -227,15 +220,14 @@ export class QuickJsCall {
     const waits = this.#waits;
     const stop = waits.begin(requests.isAsking);
     const signals = [this.#task.signal, this.#host.closing];
-    const wait = await requests.next(this.#leftMs, this.#leftWaitMs, waits.wakeMs, signals);
+    const wait = await requests.next(this.#use.leftMs, this.#use.leftWaitMs, waits.wakeMs, signals);
     stop();
-    this.#elapsedMs += wait.waitedMs;
-    this.#askedMs += wait.askedMs;
+    this.#use.countWait(wait);
     const bytes = waits.reserved;
     if (bytes >= LARGE_GUEST_BYTES) {
       const turnFrom = performance.now();
       await awaitTurn(bytes, ownerOf(this.#task));
-      this.#elapsedMs += performance.now() - turnFrom;
+      this.#use.elapsedMs += performance.now() - turnFrom;
     }
     return wait;
   }
@@ -279,35 +271,22 @@ export class QuickJsCall {
   #parts(): SuspendedParts {
     const requests = this.#requests as PendingRequests;
     const { timerWaits, wakeMs } = this.#waits;
-    const own = { elapsedMs: this.#elapsedMs, timerWaits, wakeMs, log: this.#log, files: this.#files };
+    const { elapsedMs, log, files } = this.#use;
+    const own = { elapsedMs, timerWaits, wakeMs, log, files };
     return {
       build: engineBuild(),
       state: writeCallState({ ...own, ...requests.state }),
       open: requests.openCalls,
-      leftWaitMs: this.#leftWaitMs,
+      leftWaitMs: this.#use.leftWaitMs,
     };
   }
 
-  get #leftWaitMs(): number {
-    return Math.max(this.#limits.waitTimeMs - this.#askedMs, 0);
-  }
-
-  get #leftMs(): number {
-    // At least 1: a guest that resumes at its deadline then times out in its thread.
-    return Math.max(this.#limits.wallTimeMs - this.#elapsedMs, 1);
-  }
-
   get #used(): SandboxOutcome["used"] {
-    const logLines = this.#limits.logLines - this.#log.lines;
-    const { writtenBytes: fileBytes } = this.#files;
-    const waited = this.#waitedMs > 0 ? { waitedMs: this.#waitedMs } : undefined;
-    const sent = this.#requests?.use.used;
-    const used = { wallTimeMs: this.#elapsedMs, ...waited, logLines, nestedCalls: 0, ...sent };
-    return fileBytes > 0 ? { ...used, fileBytes } : used;
+    return this.#use.withServices(this.#requests?.use.used);
   }
 
   get #effect(): CallEffect {
-    return this.#files.hasChanged ? "unknown" : (this.#requests?.use.effect ?? "none");
+    return this.#use.files.hasChanged ? "unknown" : (this.#requests?.use.effect ?? "none");
   }
 
   get #access(): ExternalAccess | undefined {
@@ -320,7 +299,7 @@ export class QuickJsCall {
       fs:
         fs.length === 0
           ? undefined
-          : { grants: fs, guarded: encodedGuardedFiles(), fileBytes, used: this.#files },
+          : { grants: fs, guarded: encodedGuardedFiles(), fileBytes, used: this.#use.files },
       random: random ? (randomSeed ?? true) : undefined,
     };
   }
@@ -332,10 +311,10 @@ export class QuickJsCall {
     return {
       step,
       owner: this.#owner,
-      wallTimeMs: this.#leftMs,
+      wallTimeMs: this.#use.leftMs,
       memoryBytes,
       outputBytes,
-      log: this.#log,
+      log: this.#use.log,
       nested: { granted, left: granted - (this.#requests?.nestedCalls ?? 0) },
       access: this.#access,
       frozenClock: capabilities.frozenClock,
@@ -347,33 +326,18 @@ export class QuickJsCall {
     const { signal, observer, waitedMs = 0 } = this.#task;
     return {
       ...callerOf(this.#task),
-      wallTimeMs: this.#leftMs,
+      wallTimeMs: this.#use.leftMs,
       graceMs: INTERRUPT_GRACE_MS,
       signal,
       observer,
       tool: this.#tool,
       artifact: this.#template,
-      waitedMs: waitedMs + this.#waitedMs,
+      waitedMs: waitedMs + this.#use.waitedMs,
     };
   }
 
-  /** Adds what a step used. */
-  #count(outcome: PoolOutcome<QuickJsAnswer>): void {
-    this.#elapsedMs += outcome.wallTimeMs;
-    this.#waitedMs += outcome.waitedMs ?? 0;
-    if (outcome.status === "returned") {
-      const { log, files = this.#files } = outcome.result;
-      this.#log = log;
-      this.#files = files;
-    } else if (outcome.status !== "unavailable" && outcome.started && this.#mayWrite) {
-      // A thread that was ended cannot report what it did.
-      const { changes: _, ...files } = this.#files;
-      this.#files = { ...files, hasChanged: true };
-    }
-  }
-
   #withChanges(outcome: SandboxOutcome): SandboxOutcome {
-    const { changes } = this.#files;
+    const { changes } = this.#use.files;
     return changes === undefined ? outcome : { ...outcome, changes };
   }
 
@@ -401,4 +365,20 @@ export class QuickJsCall {
 /** The length of the text that has to be parsed. */
 function textLength(answer: QuickJsAnswer): number {
   return answer.status === "returned" ? answer.text.length : 0;
+}
+
+/**
+ * Returns a state for the `Math.random` of one call, which is not 0: the generator would never leave that state.
+ * Threads receive it with the call, because loading `node:crypto` takes a new thread 4 ms.
+ *
+ * @param seed The same seed gives the same state. If `undefined`, the state is unpredictable and never used again.
+ */
+function newRandomState(seed: string | undefined): bigint {
+  if (seed !== undefined) return createHash("sha256").update(seed).digest().readBigUInt64LE() | 1n;
+  if (unusedStates === 0) {
+    randomFillSync(drawn);
+    unusedStates = DRAWN;
+  }
+  unusedStates--;
+  return drawn.readBigUInt64LE(unusedStates * 8) | 1n;
 }

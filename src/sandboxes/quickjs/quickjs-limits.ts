@@ -1,5 +1,10 @@
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
+import type { ResourceUse } from "../contract/outcome.ts";
+import type { PoolOutcome } from "../threads/pool-task.ts";
+import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-message.ts";
 import { MIN_MEMORY_BYTES } from "./engine/engine-binary.ts";
+import { type FileUse, NO_FILE_USE } from "./thread/external-access.ts";
+import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
 /** A complete set of limits: each of them is enforced on every guest. */
 export type QuickJsLimits = Required<
@@ -62,4 +67,89 @@ export function unenforceableLimit(limits: ResourceLimits): LimitName | undefine
     return "stackBytes";
   }
   return firstLimitBesides(limits, ENFORCED);
+}
+
+/** What a call has used of its limits so far, apart from what its requests used. */
+export class CallUse {
+  /** The wall time, in ms. */
+  elapsedMs: number;
+  /** How long it waited for threads, in ms. */
+  #waitedMs: number;
+  /** How long it waited for people, in ms. */
+  #askedMs = 0;
+  #log: LogBudget;
+  #files: FileUse = NO_FILE_USE;
+  readonly #limits: QuickJsLimits;
+
+  /**
+   * @param elapsedMs The wall time that loading the tool took, in ms.
+   * @param waitedMs How long that waited for a thread, in ms.
+   */
+  constructor(limits: QuickJsLimits, elapsedMs: number, waitedMs: number) {
+    this.#limits = limits;
+    this.elapsedMs = elapsedMs;
+    this.#waitedMs = waitedMs;
+    this.#log = { lines: limits.logLines, bytes: DEFAULT_LOG_BUDGET.bytes };
+  }
+
+  /** Takes over what the call used in an earlier process. */
+  resume(earlier: Pick<CallUse, "elapsedMs" | "log" | "files">, askedMs: number): void {
+    this.elapsedMs = earlier.elapsedMs;
+    this.#log = earlier.log;
+    this.#files = earlier.files;
+    this.#askedMs = askedMs;
+  }
+
+  get waitedMs(): number {
+    return this.#waitedMs;
+  }
+
+  /** What is left of the log. */
+  get log(): LogBudget {
+    return this.#log;
+  }
+
+  get files(): FileUse {
+    return this.#files;
+  }
+
+  /** How long the call may still wait for people, in ms. */
+  get leftWaitMs(): number {
+    return Math.max(this.#limits.waitTimeMs - this.#askedMs, 0);
+  }
+
+  /** The wall time that is left, in ms. At least 1: a guest that resumes at its deadline then times out in its thread. */
+  get leftMs(): number {
+    return Math.max(this.#limits.wallTimeMs - this.elapsedMs, 1);
+  }
+
+  /** Adds a wait for replies: its wall time, and the time for which people were asked, in ms. */
+  countWait({ waitedMs, askedMs }: { readonly waitedMs: number; readonly askedMs: number }): void {
+    this.elapsedMs += waitedMs;
+    this.#askedMs += askedMs;
+  }
+
+  /** Adds what a step of the guest used, which may write files or not. */
+  countStep(outcome: PoolOutcome<QuickJsAnswer>, mayWrite: boolean): void {
+    this.elapsedMs += outcome.wallTimeMs;
+    this.#waitedMs += outcome.waitedMs ?? 0;
+    if (outcome.status === "returned") {
+      const { log, files = this.#files } = outcome.result;
+      this.#log = log;
+      this.#files = files;
+    } else if (outcome.status !== "unavailable" && outcome.started && mayWrite) {
+      // A thread that was ended cannot report what it did.
+      const { changes: _, ...files } = this.#files;
+      this.#files = { ...files, hasChanged: true };
+    }
+  }
+
+  /** Returns the figures for the receipt, with those of the call's requests. */
+  withServices(sent: Partial<ResourceUse> | undefined): ResourceUse {
+    const logLines = this.#limits.logLines - this.#log.lines;
+    const { writtenBytes: fileBytes } = this.#files;
+    const waited = this.#waitedMs > 0 ? { waitedMs: this.#waitedMs } : undefined;
+    const used = { wallTimeMs: this.elapsedMs, ...waited, logLines, nestedCalls: 0, ...sent };
+    return fileBytes > 0 ? { ...used, fileBytes } : used;
+  }
 }
