@@ -1,5 +1,5 @@
 import type { AcceptedChanges, PendingChange } from "../changes/pending.ts";
-import type { ShadowTree } from "../changes/shadow/shadow.ts";
+import type { ShadowTree } from "../changes/shadow.ts";
 import { checkId } from "./ids.ts";
 import { stagesChanges } from "./levels.ts";
 import type { Session } from "./session.ts";
@@ -69,7 +69,7 @@ export async function openShadow(
   // The session that is opened here has no parent: an agent's restrictions would not apply to it.
   if (origin !== undefined) throw new TypeError("an agent works in the shadow of the session above it");
   if (shadowPlace !== undefined) throw new TypeError("the session works in a shadow itself");
-  const { ShadowTree } = await import("../changes/shadow/shadow.ts");
+  const { ShadowTree } = await import("../changes/shadow.ts");
   const tree = await ShadowTree.open(realWorkspace, checkId(taskId, "task"));
   const opened = await open({
     mode: stagesChanges(modeState.base) ? "cautious" : mode,

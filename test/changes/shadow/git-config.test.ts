@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { freshConfig } from "../../../src/changes/shadow/shadow.ts";
+import { freshConfig } from "../../../src/changes/shadow.ts";
 
 const HEAD = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 

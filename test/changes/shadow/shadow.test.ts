@@ -16,7 +16,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { acceptRecords } from "../../../src/changes/accepting/accept.ts";
 import { ownFolder } from "../../../src/changes/own-folder.ts";
-import { ShadowTree } from "../../../src/changes/shadow/shadow.ts";
+import { ShadowTree } from "../../../src/changes/shadow.ts";
 import { WorkspacePlaces } from "../../../src/changes/workspace-places.ts";
 import { WorkspaceError } from "../../../src/workspace/error.ts";
 import type { StagedRecord } from "../../../src/workspace/staged/staged-record.ts";

@@ -15,11 +15,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { ShadowTree } from "../../../src/changes/shadow/shadow.ts";
+import { ShadowTree } from "../../../src/changes/shadow.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
-import { gitTools } from "../../../src/toolsets/git/git-tools.ts";
+import { gitTools } from "../../../src/toolsets/git-tools.ts";
 import { unavailable } from "../../sandboxes/process/availability.ts";
 import { call, testSessions } from "../harness.ts";
 

@@ -11,13 +11,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { isNewerFormat, newerFormatText } from "../../base/own-files.ts";
-import { syscall, WorkspaceError } from "../../workspace/error.ts";
-import { Guard } from "../../workspace/guard.ts";
-import { fdPath } from "../../workspace/paths.ts";
-import { isDiskEntry, isObject, isPath } from "../../workspace/staged/staged-record.ts";
-import { openFile, readFile } from "../disk-entry.ts";
-import type { WorkspacePlaces } from "../workspace-places.ts";
+import { isNewerFormat, newerFormatText } from "../base/own-files.ts";
+import { syscall, WorkspaceError } from "../workspace/error.ts";
+import { Guard } from "../workspace/guard.ts";
+import { fdPath } from "../workspace/paths.ts";
+import { isDiskEntry, isObject, isPath } from "../workspace/staged/staged-record.ts";
+import { openFile, readFile } from "./disk-entry.ts";
+import type { WorkspacePlaces } from "./workspace-places.ts";
 
 /** Maximum number of entries and bytes of a workspace that is copied. */
 const MAX_ENTRIES = 100_000;

@@ -1,13 +1,13 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { syscall, WorkspaceError } from "../../workspace/error.ts";
-import { readOwnFile, type StagedRecord } from "../../workspace/staged/staged-record.ts";
-import { StagedStore } from "../../workspace/staged/staged-store.ts";
-import { acceptRecords, recover } from "../accepting/accept.ts";
-import { AcceptingJournal, isRunning, ownProcess } from "../accepting/accepting-journal.ts";
-import { conflictOf, findEntry, readFile } from "../disk-entry.ts";
-import { DiffBudget } from "../file-diff.ts";
-import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder, SHADOWS } from "../own-folder.ts";
+import { syscall, WorkspaceError } from "../workspace/error.ts";
+import { readOwnFile, type StagedRecord } from "../workspace/staged/staged-record.ts";
+import { StagedStore } from "../workspace/staged/staged-store.ts";
+import { acceptRecords, recover } from "./accepting/accept.ts";
+import { AcceptingJournal, isRunning, ownProcess } from "./accepting/accepting-journal.ts";
+import { conflictOf, findEntry, readFile } from "./disk-entry.ts";
+import { DiffBudget } from "./file-diff.ts";
+import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder, SHADOWS } from "./own-folder.ts";
 import {
   type AcceptedChanges,
   type ChangeConflict,
@@ -15,9 +15,7 @@ import {
   hashContents,
   type PendingChange,
   RecordsByPath,
-} from "../pending.ts";
-import type { StagedChanges } from "../staged-changes.ts";
-import { WorkspacePlaces } from "../workspace-places.ts";
+} from "./pending.ts";
 import {
   copyFile,
   copyTree,
@@ -30,6 +28,8 @@ import {
   type TreeEntry,
   treeText,
 } from "./shadow-tree.ts";
+import type { StagedChanges } from "./staged-changes.ts";
+import { WorkspacePlaces } from "./workspace-places.ts";
 
 /**
  * A copy of a workspace, `.sandgate/shadows/<task-id>/`, in which an agent works. Nothing reaches the workspace until it is
