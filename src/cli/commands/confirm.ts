@@ -11,8 +11,8 @@ import {
   showConfirmation,
   shownId,
   showQuestion,
-} from "../confirm/confirmation.ts";
-import { type Answered, Dialogue } from "../confirm/dialogue.ts";
+} from "../confirmation.ts";
+import { type Answered, Dialogue } from "../confirmation-dialogue.ts";
 import { UsageError } from "../errors.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 

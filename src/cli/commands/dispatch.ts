@@ -164,7 +164,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   const { sessionId: _, signal: __, ...sessionContext } = context;
   const { confirmations, limits, mode } = loaded.sessions;
   const dispatched = command.confirm
-    ? await (await import("../confirm/dialogue.ts")).dispatchWithConfirmations(
+    ? await (await import("../confirmation-dialogue.ts")).dispatchWithConfirmations(
         input,
         { ...sessionContext, confirmations, limits, mode },
         terminal,

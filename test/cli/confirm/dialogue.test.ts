@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import type { AskedCall } from "../../../src/cli/confirm/confirmation.ts";
-import { Dialogue } from "../../../src/cli/confirm/dialogue.ts";
+import type { AskedCall } from "../../../src/cli/confirmation.ts";
+import { Dialogue } from "../../../src/cli/confirmation-dialogue.ts";
 import { print } from "../../../src/cli/terminal.ts";
 import { shown } from "../../../src/rendering/shown.ts";
 

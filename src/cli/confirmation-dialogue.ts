@@ -1,19 +1,14 @@
 import { createInterface, type Interface } from "node:readline";
-import { beginning } from "../../base/text.ts";
-import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { DispatchableTurn } from "../../engine/engine.ts";
-import { MAX_REASON_CHARS } from "../../engine/errors.ts";
-import { joinShown, type ShownText, shown } from "../../rendering/shown.ts";
-import type {
-  CallConfirmation,
-  Confirmation,
-  ToolQuestion,
-} from "../../sessions/confirmations/confirmation.ts";
-import type { SessionMode } from "../../sessions/modes/mode.ts";
-import type { SessionsOptions } from "../../sessions/options.ts";
-import { openSessions, type Sessions } from "../../sessions/sessions.ts";
-import type { QuestionAnswer } from "../../tool/question.ts";
-import { print, type Terminal } from "../terminal.ts";
+import { beginning } from "../base/text.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
+import type { DispatchableTurn } from "../engine/engine.ts";
+import { MAX_REASON_CHARS } from "../engine/errors.ts";
+import { joinShown, type ShownText, shown } from "../rendering/shown.ts";
+import type { CallConfirmation, Confirmation, ToolQuestion } from "../sessions/confirmations/confirmation.ts";
+import type { SessionMode } from "../sessions/modes/mode.ts";
+import type { SessionsOptions } from "../sessions/options.ts";
+import { openSessions, type Sessions } from "../sessions/sessions.ts";
+import type { QuestionAnswer } from "../tool/question.ts";
 import {
   type AskedCall,
   type AskedQuestion,
@@ -25,6 +20,7 @@ import {
   showWhole,
   showWholeQuestion,
 } from "./confirmation.ts";
+import { print, type Terminal } from "./terminal.ts";
 
 /** What a person decides on a call. */
 type Decision = "allow" | "deny" | "always";

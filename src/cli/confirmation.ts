@@ -1,12 +1,12 @@
-import { formatDuration } from "../../base/units.ts";
-import { CanonicalJson } from "../../json/canonical.ts";
-import { parseAnswer } from "../../json/parse-answer.ts";
-import { Redaction } from "../../redaction/redaction.ts";
-import { toTerminalLines } from "../../rendering/lines.ts";
-import { render } from "../../rendering/render.ts";
-import { joinShown, type ShownText, shown } from "../../rendering/shown.ts";
-import { inputSummary, textSummary } from "../../rendering/text-summary.ts";
-import { answerProblem, type QuestionAnswer } from "../../tool/question.ts";
+import { formatDuration } from "../base/units.ts";
+import { CanonicalJson } from "../json/canonical.ts";
+import { parseAnswer } from "../json/parse-answer.ts";
+import { Redaction } from "../redaction/redaction.ts";
+import { toTerminalLines } from "../rendering/lines.ts";
+import { render } from "../rendering/render.ts";
+import { joinShown, type ShownText, shown } from "../rendering/shown.ts";
+import { inputSummary, textSummary } from "../rendering/text-summary.ts";
+import { answerProblem, type QuestionAnswer } from "../tool/question.ts";
 
 /** A question of a tool to the person at the terminal. Its texts may be hostile. */
 export interface AskedQuestion {
