@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { isSignedIn } from "./api/http.ts";
 import { hasRole, isConnected, listen, logIn, loginProblem, logOut, server, viewer } from "./api/session.ts";
 import { ChangesView } from "./changes-view.tsx";
-import { HistoryView } from "./history/history-view.tsx";
+import { HistoryView } from "./history-view.tsx";
 import { loadCalls, takeCalls } from "./live/calls.ts";
 import { LiveView } from "./live/live-view.tsx";
 import { Overview } from "./overview/overview.tsx";

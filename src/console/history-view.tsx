@@ -1,15 +1,15 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { JournalSummary, ListedCall, RecordedCall, RecordedCalls } from "../../shapes/journal.ts";
-import { get, messageOf, send, withQuery } from "../api/http.ts";
-import { hasRole, server } from "../api/session.ts";
-import { listKeys, useKeys } from "../page/keys.ts";
-import { go, hashOf, type RouteQuery, route } from "../page/route.ts";
-import { Badge, Titles } from "../parts/badges.tsx";
-import { brief, Foreign, ForeignBlock, Json, visible } from "../parts/foreign.tsx";
-import { duration, time } from "../parts/format.ts";
-import { Problem, useLoaded } from "../parts/loaded.tsx";
+import type { JournalSummary, ListedCall, RecordedCall, RecordedCalls } from "../shapes/journal.ts";
+import { get, messageOf, send, withQuery } from "./api/http.ts";
+import { hasRole, server } from "./api/session.ts";
+import { listKeys, useKeys } from "./page/keys.ts";
+import { go, hashOf, type RouteQuery, route } from "./page/route.ts";
+import { Badge, Titles } from "./parts/badges.tsx";
+import { brief, Foreign, ForeignBlock, Json, visible } from "./parts/foreign.tsx";
+import { duration, time } from "./parts/format.ts";
+import { Problem, useLoaded } from "./parts/loaded.tsx";
 import { PolicyDiffForm } from "./policy-diff.tsx";
 
 /** The recorded calls that were read, the newest first. */

@@ -1,12 +1,12 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import type { PolicyComparison } from "../../shapes/journal.ts";
-import { ApiError, messageOf, send } from "../api/http.ts";
-import { hashOf } from "../page/route.ts";
-import { Badge, Titles } from "../parts/badges.tsx";
-import { Foreign } from "../parts/foreign.tsx";
-import { count } from "../parts/format.ts";
-import { Problem } from "../parts/loaded.tsx";
+import type { PolicyComparison } from "../shapes/journal.ts";
+import { ApiError, messageOf, send } from "./api/http.ts";
+import { hashOf } from "./page/route.ts";
+import { Badge, Titles } from "./parts/badges.tsx";
+import { Foreign } from "./parts/foreign.tsx";
+import { count } from "./parts/format.ts";
+import { Problem } from "./parts/loaded.tsx";
 
 /** Maximum number of recorded calls that are decided on again. */
 const MAX_LAST = 100_000;
