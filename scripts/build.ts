@@ -25,7 +25,7 @@ const ALONE = globSync(
     "sandboxes/**/worker-entry.ts",
     "programs/check/worker-entry.ts",
     "sandboxes/process/landlock/child/{supervisor,confined-start,probe}.ts",
-    "sandboxes/microvm/qemu/child/seal-memory.ts",
+    "sandboxes/microvm/qemu/seal-memory.ts",
     "sandboxes/process/long-running/child/{guardian,plain-guardian}.ts",
     "sandboxes/wasm/validation/{compile-child,resource-watch}.ts",
     "sandboxes/wasm/component/jco/generate-child.ts",

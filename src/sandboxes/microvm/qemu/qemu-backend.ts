@@ -286,7 +286,7 @@ export async function sealMemory(file: string, bytes: number): Promise<number> {
   const memory = openSync(file, "r");
   const child = spawn(
     process.execPath,
-    [...NODE_OPTIONS, entryFile("sandboxes/microvm/qemu/child/seal-memory"), `${bytes}`],
+    [...NODE_OPTIONS, entryFile("sandboxes/microvm/qemu/seal-memory"), `${bytes}`],
     { env: {}, stdio: ["pipe", "pipe", "pipe", memory] },
   );
   closeSync(memory);

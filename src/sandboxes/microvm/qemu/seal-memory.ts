@@ -4,8 +4,8 @@
  * opened the file and closes the standard input.
  */
 import { open } from "node:fs/promises";
-import { addressOf, succeed, systemCall } from "../../../process/landlock/child/c-library.ts";
-import { copyMemory } from "../memory-file.ts";
+import { addressOf, succeed, systemCall } from "../../process/landlock/child/c-library.ts";
+import { copyMemory } from "./memory-file.ts";
 
 const MFD_CLOEXEC = 1;
 const MFD_ALLOW_SEALING = 2;
