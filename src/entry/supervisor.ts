@@ -1,13 +1,13 @@
 // Supervised agents
 
 export type { AgentEnd, AgentHandle } from "../supervisor/agent.ts";
+export type { Slug } from "../supervisor/messages.ts";
 export {
   type AgentOptions,
   openSupervisor,
   type Supervisor,
   type SupervisorOptions,
 } from "../supervisor/supervisor.ts";
-export type { Slug } from "../supervisor/wire/messages.ts";
 
 // What agents may have done for them
 

@@ -12,7 +12,7 @@ import type { JsonValue } from "../json/value.ts";
 import type { CapabilityKernel } from "../policy/capability-kernel.ts";
 import type { PolicyDecision, PolicyRequest, RuntimePolicy } from "../policy/policy.ts";
 import { checkDeclaredAccess } from "./access/declared-access.ts";
-import { type Answer, type Slug, slugOf, slugOfFailure, type WireCall } from "./wire/messages.ts";
+import { type Answer, type Slug, slugOf, slugOfFailure, type WireCall } from "./messages.ts";
 
 /** A supervised call, for its records and those of the calls that its tool makes. */
 interface SupervisedCall {

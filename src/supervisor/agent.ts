@@ -4,7 +4,7 @@ import type { LongRunningProgram } from "../sandboxes/process/long-running/runni
 import { KILL_GRACE_MS } from "../sandboxes/process/process-limits.ts";
 import type { AgentCalls } from "./agent-calls.ts";
 import { type AgentLog, BoundedLines } from "./agent-log.ts";
-import { type Answer, answerLine, MAX_LINE_BYTES, readLine, type WireCall } from "./wire/messages.ts";
+import { type Answer, answerLine, MAX_LINE_BYTES, readLine, type WireCall } from "./messages.ts";
 
 /** How an agent ended. */
 export interface AgentEnd {

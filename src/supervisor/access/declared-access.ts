@@ -3,7 +3,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { FsCapability } from "../../policy/agent-capabilities.ts";
 import type { CapabilityKernel } from "../../policy/capability-kernel.ts";
 import type { ToolAccess } from "../../tool/tool-traits.ts";
-import type { Slug } from "../wire/messages.ts";
+import type { Slug } from "../messages.ts";
 import { canonicalPath } from "./canonical-path.ts";
 
 /** Why a call is refused: what the agent reads, and what an operator does. */

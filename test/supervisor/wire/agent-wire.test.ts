@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { AgentWire, type WireEnd } from "../../../src/supervisor/agent.ts";
-import { type Answer, answerLine } from "../../../src/supervisor/wire/messages.ts";
+import { type Answer, answerLine } from "../../../src/supervisor/messages.ts";
 
 const MIB = 1_024 * 1_024;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { answerLine, MAX_LINE_BYTES, readLine } from "../../../src/supervisor/wire/messages.ts";
+import { answerLine, MAX_LINE_BYTES, readLine } from "../../../src/supervisor/messages.ts";
 
 test("a call of exactly 2 MiB is read", () => {
   const frame = '{"op":"tool_call","tool_call_id":"a","tool":"Echo","args":{"text":""}}';

@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { beginning, wellFormed } from "../../base/text.ts";
-import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { ErrorCode } from "../../engine/errors.ts";
-import { parseJson } from "../../json/parse.ts";
-import type { JsonBounds } from "../../json/refusal.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { beginning, wellFormed } from "../base/text.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
+import type { ErrorCode } from "../engine/errors.ts";
+import { parseJson } from "../json/parse.ts";
+import type { JsonBounds } from "../json/refusal.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 
 /** What an agent reads of why its call failed. */
 export type Slug = "tool_not_found" | "permission_denied" | "fs_denied" | "invalid_args" | "tool_failed";
