@@ -7,7 +7,7 @@ import { MAX_CHOICE_CHARS, MAX_CHOICES, MAX_QUESTION_CHARS } from "../tool/quest
 import { basicTools, minimumTools } from "./basic-tools.ts";
 import { type DiagnosticsOptions, diagnosticsTools } from "./diagnostics-tools.ts";
 import { fsTools } from "./fs/fs-tools.ts";
-import { type GitOptions, gitTools } from "./git/git-tools.ts";
+import { type GitOptions, gitTools } from "./git-tools.ts";
 import { guardTools } from "./guard-tools.ts";
 import { indexTools } from "./index/index-tools.ts";
 import { type MemoryOptions, memoryTools } from "./memory-tools.ts";

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { Isolation } from "../../../src/tool/sandbox-mode.ts";
-import type { GitOptions } from "../../../src/toolsets/git/git-tools.ts";
+import type { GitOptions } from "../../../src/toolsets/git-tools.ts";
 import { ToolsetScene, withIsolation } from "../toolset-scene.ts";
 
 /** A repository with one commit, and the tools on it. */

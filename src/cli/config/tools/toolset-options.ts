@@ -4,7 +4,7 @@ import type { ConfigProblem } from "../../../config/problem.ts";
 import { DURATION, described, FLAG, mapOf, PATH, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
-import type { GitOptions } from "../../../toolsets/git/git-tools.ts";
+import type { GitOptions } from "../../../toolsets/git-tools.ts";
 import type { SettingsOptions } from "../../../toolsets/settings-tools.ts";
 import type { ShellOptions } from "../../../toolsets/shell-tools.ts";
 import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";

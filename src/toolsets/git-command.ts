@@ -1,8 +1,8 @@
-import { shorten } from "../../engine/result-budget.ts";
-import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
-import { ToolFailure } from "../../tool/tool-failure.ts";
-import type { PathArgument } from "../../tool/tool-traits.ts";
-import { PROTECTED_PLACES } from "../../workspace/protected-places.ts";
+import { shorten } from "../engine/result-budget.ts";
+import type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
+import { ToolFailure } from "../tool/tool-failure.ts";
+import type { PathArgument } from "../tool/tool-traits.ts";
+import { PROTECTED_PLACES } from "../workspace/protected-places.ts";
 
 /**
  * Configuration of a repository that git would run programs by, or that would lead it elsewhere. A repository that an agent

@@ -1,7 +1,5 @@
-import { defineTool, type Tool } from "../../engine/tool.ts";
-import type { ModelReader, ProgramContext } from "../../tool/tool-traits.ts";
-import { shortenedText } from "../model-texts.ts";
-import { inputSchema, type ToolsetNaming } from "../tool-parts.ts";
+import { defineTool, type Tool } from "../engine/tool.ts";
+import type { ModelReader, ProgramContext } from "../tool/tool-traits.ts";
 import {
   git,
   OPENS_PROTECTED,
@@ -17,6 +15,8 @@ import {
   SAY_WHAT_IS_STAGED,
   SAY_WHAT_IS_UNDER_WAY,
 } from "./git-command.ts";
+import { shortenedText } from "./model-texts.ts";
+import { inputSchema, type ToolsetNaming } from "./tool-parts.ts";
 
 /** A line of a trailer, as `git interpret-trailers` knows it. */
 const TRAILER = /^[A-Za-z0-9-]+: \S/;
