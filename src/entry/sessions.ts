@@ -7,7 +7,7 @@ export type { SessionsOptions } from "../sessions/options.ts";
 export type { Session, TurnOptions } from "../sessions/session.ts";
 export { SessionExistsError, TooManySessionsError } from "../sessions/session-errors.ts";
 export { openSessions, type Sessions } from "../sessions/sessions.ts";
-export type { Turn } from "../sessions/turns/turn.ts";
+export type { Turn } from "../sessions/turn.ts";
 
 // Staged changes
 

@@ -9,7 +9,7 @@ import type { SessionCore } from "../sessions/calls/core.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import type { ResumedMessage, Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
-import type { AcceptedMessage, Turn } from "../sessions/turns/turn.ts";
+import type { AcceptedMessage, Turn } from "../sessions/turn.ts";
 import type { SessionEvent } from "../shapes/turns.ts";
 import type { Client } from "./access/client.ts";
 import type { Admin } from "./admin.ts";

@@ -11,7 +11,7 @@ import { Session, type TurnOptions } from "./session.ts";
 import type { SessionState } from "./session-base.ts";
 import type { Shared } from "./shared.ts";
 import type { SessionRecord } from "./store/store.ts";
-import type { Turn } from "./turns/turn.ts";
+import type { Turn } from "./turn.ts";
 
 /** Maximum number of agents above each other. */
 export const MAX_AGENT_DEPTH = 3;

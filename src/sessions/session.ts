@@ -13,7 +13,7 @@ import { SessionBase, type SessionState } from "./session-base.ts";
 import { warnIfNotStaged } from "./session-changes.ts";
 import type { Shared } from "./shared.ts";
 import type { MessageRecord, SessionRecord } from "./store/store.ts";
-import { type AcceptedMessage, Turn, type TurnSession } from "./turns/turn.ts";
+import { type AcceptedMessage, Turn, type TurnSession } from "./turn.ts";
 
 const TURN_NAMES: OptionNames<TurnOptions> = { id: true, userText: true, unattended: true };
 

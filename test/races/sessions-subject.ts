@@ -4,7 +4,7 @@ import type { AnswerOutcome, PersonAnswer } from "../../src/sessions/confirmatio
 import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
-import type { Turn } from "../../src/sessions/turns/turn.ts";
+import type { Turn } from "../../src/sessions/turn.ts";
 import type { Subject } from "./subject.ts";
 import type { VectorMessage } from "./vector.ts";
 import type { World } from "./world.ts";

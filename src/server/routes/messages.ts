@@ -14,7 +14,7 @@ import {
 } from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
-import type { AcceptedMessage, Turn } from "../../sessions/turns/turn.ts";
+import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
 import { NewMessage, TURNS } from "../../shapes/turns.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FinalEvent } from "../events/event-stream.ts";
 import { type App, type Exchange, serve } from "../exchange.ts";

@@ -4,7 +4,7 @@ import type { Format } from "../../protocols/formats.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { StoredMessage } from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
-import type { Turn } from "../../sessions/turns/turn.ts";
+import type { Turn } from "../../sessions/turn.ts";
 import { TURNS, type TurnResults } from "../../shapes/turns.ts";
 import { type App, type Exchange, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";

@@ -1,5 +1,5 @@
-import { race } from "../../base/timers.ts";
-import type { UnderWay } from "../calls/core.ts";
+import { race } from "../base/timers.ts";
+import type { UnderWay } from "./calls/core.ts";
 
 /** Milliseconds for which a cancelled call is waited for. */
 const ABANDONED_AFTER_MS = 30_000;
