@@ -9,7 +9,7 @@ import {
   numbersBetween,
   type PossibleValues,
 } from "../possible/possible-values.ts";
-import { globTexts, regexTexts } from "../proof/witness/schema-values.ts";
+import { globTexts, regexTexts } from "../possible/schema-values.ts";
 import { compileCondition } from "../rule/conditions/condition.ts";
 import { unlessReferring } from "../rule/conditions/value-reference.ts";
 import type { RuleCondition } from "../rule/rule.ts";

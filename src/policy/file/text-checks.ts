@@ -1,6 +1,6 @@
 import { parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import { globTexts, regexTexts } from "../proof/witness/schema-values.ts";
+import { globTexts, regexTexts } from "../possible/schema-values.ts";
 import { compileCondition } from "../rule/conditions/condition.ts";
 import { unlessReferring } from "../rule/conditions/value-reference.ts";
 import type { RuleCondition } from "../rule/rule.ts";

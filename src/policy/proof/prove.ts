@@ -28,7 +28,7 @@ import {
   type Witness,
 } from "./invariant.ts";
 import { groupAlike, type MinimalGrant, mayViolate, minimalGrants } from "./minimal-grants.ts";
-import { templateRequirements, WitnessSearch } from "./witness/witness-search.ts";
+import { templateRequirements, WitnessSearch } from "./witness-search.ts";
 
 /** Maximum number of failures that are examined and reported for one invariant. */
 const MAX_FAILURES = 20;

@@ -1,30 +1,30 @@
-import { CanonicalJson } from "../../../json/canonical.ts";
-import { copyJson } from "../../../json/copy.ts";
-import { parsePointer } from "../../../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import { type CompiledSchema, compileSchema } from "../../../schema/compiled-schema.ts";
-import { SchemaError } from "../../../schema/schema-error.ts";
-import type { Principal } from "../../../tool/principal.ts";
-import type { CallHistory } from "../../call-history.ts";
-import { isOriginTemplate } from "../../grant/execution-grant.ts";
-import { isFileTemplate } from "../../grant/file-template.ts";
-import type { PolicyDecision, PolicySubject } from "../../policy.ts";
-import { checkPrincipal } from "../../principal.ts";
-import { compileCondition, parseKey } from "../../rule/conditions/condition.ts";
-import { unlessReferring } from "../../rule/conditions/value-reference.ts";
+import { CanonicalJson } from "../../json/canonical.ts";
+import { copyJson } from "../../json/copy.ts";
+import { parsePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { type CompiledSchema, compileSchema } from "../../schema/compiled-schema.ts";
+import { SchemaError } from "../../schema/schema-error.ts";
+import type { Principal } from "../../tool/principal.ts";
+import type { CallHistory } from "../call-history.ts";
+import { isOriginTemplate } from "../grant/execution-grant.ts";
+import { isFileTemplate } from "../grant/file-template.ts";
+import type { PolicyDecision, PolicySubject } from "../policy.ts";
+import { globTexts, nameLike, originLike, regexTexts, schemaValues } from "../possible/schema-values.ts";
+import { checkPrincipal } from "../principal.ts";
+import { compileCondition, parseKey } from "../rule/conditions/condition.ts";
+import { unlessReferring } from "../rule/conditions/value-reference.ts";
 import type {
   AllowedUse,
   PolicyRule,
   RuleCondition,
   RuleConditions,
   RulePolicyOptions,
-} from "../../rule/rule.ts";
-import { concernedTools, RuleMatcher } from "../../rule/rule-matcher.ts";
-import { RulePolicy } from "../../rule/rule-policy.ts";
-import { type DraftCall, put, SOME_SESSION_ID, SOMEONE_ID } from "../calls/call-variables.ts";
-import { type Invariant, selectionOf, type Witness } from "../invariant.ts";
-import { hasSelected, type MinimalGrant } from "../minimal-grants.ts";
-import { globTexts, nameLike, originLike, regexTexts, schemaValues } from "./schema-values.ts";
+} from "../rule/rule.ts";
+import { concernedTools, RuleMatcher } from "../rule/rule-matcher.ts";
+import { RulePolicy } from "../rule/rule-policy.ts";
+import { type DraftCall, put, SOME_SESSION_ID, SOMEONE_ID } from "./calls/call-variables.ts";
+import { type Invariant, selectionOf, type Witness } from "./invariant.ts";
+import { hasSelected, type MinimalGrant } from "./minimal-grants.ts";
 
 /** Maximum number of calls that are tried for one tool and one grant. */
 const MAX_TRIED = 1_000;

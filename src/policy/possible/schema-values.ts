@@ -1,9 +1,9 @@
-import { lookUp, parsePointer } from "../../../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import { compilePattern, MAX_PATTERN_LENGTH } from "../../../patterns/pattern.ts";
-import { PatternError } from "../../../patterns/pattern-syntax.ts";
-import { parseOrigin } from "../../grant/net-grant.ts";
-import { MAX_MATCHED_LENGTH } from "../../match/ambiguous-text.ts";
+import { lookUp, parsePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { compilePattern, MAX_PATTERN_LENGTH } from "../../patterns/pattern.ts";
+import { PatternError } from "../../patterns/pattern-syntax.ts";
+import { parseOrigin } from "../grant/net-grant.ts";
+import { MAX_MATCHED_LENGTH } from "../match/ambiguous-text.ts";
 
 const MAX_DEPTH = 8;
 /**
