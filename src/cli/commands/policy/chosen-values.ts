@@ -1,8 +1,8 @@
 import { escapePointer, parsePointer } from "../../../json/pointer.ts";
 import type { JsonValue } from "../../../json/value.ts";
-import { replaced } from "../../../policy/learn/learn-rules.ts";
-import { regexTexts } from "../../../policy/proof/witness/schema-values.ts";
-import type { CallSketch } from "../../../policy/proof/witness/witness-search.ts";
+import { replaced } from "../../../policy/learn-rules.ts";
+import { regexTexts } from "../../../policy/possible/schema-values.ts";
+import type { CallSketch } from "../../../policy/proof/witness-search.ts";
 import type { PolicyRule, RuleCondition, RuleConditions } from "../../../policy/rule/rule.ts";
 
 const MAX_TEXTS = 16;

@@ -4,7 +4,7 @@ import { readConfigFile } from "../../../config/source.ts";
 import { type LearnedPolicy, learnPolicy } from "../../../journal/read/learn-policy.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import { readPolicy } from "../../../policy/file/read.ts";
-import type { LearnedRule, TestedCall } from "../../../policy/learn/learn-rules.ts";
+import type { LearnedRule, TestedCall } from "../../../policy/learn-rules.ts";
 import { writtenRule } from "../../../policy/remedy/written-policy.ts";
 import type { RulePolicyOptions } from "../../../policy/rule/rule.ts";
 import { joinShown, shown, toLine } from "../../../rendering/shown.ts";

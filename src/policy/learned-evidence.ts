@@ -1,14 +1,14 @@
-import { escapePointer } from "../../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { escapePointer } from "../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import {
   type ArgumentSources,
   fieldKey,
   type KnownSource,
   type ToolField,
   type ValueSource,
-} from "../call-history.ts";
-import type { PolicySubject } from "../policy.ts";
-import type { AllowedUse, RuleCondition } from "../rule/rule.ts";
+} from "./call-history.ts";
+import type { PolicySubject } from "./policy.ts";
+import type { AllowedUse, RuleCondition } from "./rule/rule.ts";
 
 /** A text, number, or Boolean in the arguments of a call. */
 export interface ArgumentLeaf {

@@ -1,11 +1,11 @@
-import { loadCrypto } from "../../base/load-crypto.ts";
-import { LIST_INDEX, parsePointer } from "../../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import type { ToolField } from "../call-history.ts";
-import { escapeName } from "../match/name-pattern.ts";
-import type { AllowRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
-import type { LearnedCondition } from "./evidence.ts";
-import { type AllowedCall, type Evidence, groupKey, leavesOf, Support } from "./evidence.ts";
+import { loadCrypto } from "../base/load-crypto.ts";
+import { LIST_INDEX, parsePointer } from "../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import type { ToolField } from "./call-history.ts";
+import type { LearnedCondition } from "./learned-evidence.ts";
+import { type AllowedCall, type Evidence, groupKey, leavesOf, Support } from "./learned-evidence.ts";
+import { escapeName } from "./match/name-pattern.ts";
+import type { AllowRule, RuleCondition, RuleConditions } from "./rule/rule.ts";
 
 /** A rule has evidence from at least this many sessions. */
 const MIN_SESSIONS = 2;
