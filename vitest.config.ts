@@ -105,7 +105,7 @@ const ALONE = named([
   "cli/config/guarded-programs",
   "engine/hung-decisions",
   "engine/mixed-load",
-  "log/logged-warnings",
+  "telemetry/logged-warnings",
   "restate/calls/*",
   "server/store",
   "sessions/cancelling",

@@ -10,6 +10,7 @@ import {
   type Measure,
   measureTable,
   smallFilesOfOne,
+  smallFolders,
   testsOfInsides,
 } from "./architecture/measures.ts";
 import { moduleOf, readModuleTable } from "./architecture/module-table.ts";
@@ -131,6 +132,7 @@ test("The measures of the house do not grow", async () => {
   const measures: readonly Measure[] = [
     { name: "source files", value: files.length, most: 1_066, goal: 1_000 },
     { name: "files under 40 lines with one importer", value: smallFilesOfOne().length, most: 0, goal: 0 },
+    { name: "folders with one or two entries", value: smallFolders().length, most: 3, goal: 0 },
     { name: "files in the longest import chain", value: longestChain().length, most: 40, goal: 35 },
     { name: "files that a host call enters", value: (await enteredByHostCall()).length, most: 25, goal: 25 },
     {

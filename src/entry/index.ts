@@ -115,7 +115,7 @@ export {
   type KeyValueStore,
   type KeyValueStores,
   MemoryKeyValue,
-} from "../key-value/key-value-store.ts";
+} from "../tool/key-value-store.ts";
 
 // Schemas
 

@@ -1,8 +1,8 @@
 import { entryFile } from "../base/package-files.ts";
 import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { Egress, EgressOptions } from "../egress/egress.ts";
-import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";
+import type { KeyValueStores } from "../tool/key-value-store.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { GuestMemory } from "./contract/guest-memory.ts";
 import {

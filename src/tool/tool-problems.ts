@@ -2,15 +2,9 @@ import { isAbsolute } from "node:path";
 import { methodProblem } from "../base/http-syntax.ts";
 import { MAX_DELAY_MS } from "../base/timers.ts";
 import { suggest } from "../base/unknown-names.ts";
-import {
-  BODY_FORMATS,
-  compileHeaders,
-  compileUrl,
-  parseHttpUrl,
-  TemplateError,
-} from "../http-template/http-template.ts";
 import { POINTER_PATTERN } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { BODY_FORMATS, compileHeaders, compileUrl, parseHttpUrl, TemplateError } from "./http-template.ts";
 import { sandboxesOf, type ToolImplementations } from "./implementations/implementations.ts";
 import { isProgramText, processProblem } from "./implementations/process-implementation.ts";
 import { parseExecutors } from "./implementations/remote-implementation.ts";

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { defineTool, type Tool } from "../engine/tool.ts";
+import type { HostContext } from "../tool/implementations/implementations.ts";
 import {
   type KeyValueChange,
   KeyValueFullError,
   type KeyValueStore,
   type KeyValueStores,
   MemoryKeyValue,
-} from "../key-value/key-value-store.ts";
-import type { HostContext } from "../tool/implementations/implementations.ts";
+} from "../tool/key-value-store.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import { inputSchema, type ToolsetNaming, Writing } from "./tool-parts.ts";
 

@@ -6,6 +6,8 @@ import { LIBRARIES } from "../../scripts/bundled-packages.ts";
 import { files, imports, sourceOf, startFiles } from "./import-graph.ts";
 import { moduleOf, readModuleTable } from "./module-table.ts";
 
+const SRC = resolve(import.meta.dirname, "../../src");
+
 /** Something that a reader of the code has to cope with. */
 export interface Measure {
   readonly name: string;
@@ -44,6 +46,18 @@ export function smallFilesOfOne(): readonly string[] {
     const lines = sourceOf(file).split("\n").length - 1;
     return lines < SMALL && importers.get(file) === 1 && !starts.includes(file);
   });
+}
+
+/** From how many files and folders on a folder is worth its name. */
+const FOLDER = 3;
+
+/** Folders with one or two entries, which belong into the folder around them. */
+export function smallFolders(): readonly string[] {
+  const folders = readdirSync(SRC, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
+  const paths = folders.map(({ parentPath, name }) => join(parentPath, name));
+  return paths.filter((path) => readdirSync(path).length < FOLDER).map((path) => relative(SRC, path));
 }
 
 /** The longest chain of files, each of which imports the next one. */

@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { agentTools } from "../../src/agents/agent-tools.ts";
 import type { Receiver } from "../../src/base/receiver.ts";
 import type { Server } from "../../src/server/server.ts";
+import { agentTools } from "../../src/sessions/agent-tools.ts";
 import { type ListedConfirmation, startServer, TestClient, WritingTool } from "./harness.ts";
 
 /** A server with an agent in an agent, whose call waits for a person. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../src/json/value.ts";
-import { MemoryKeyValue } from "../../src/key-value/key-value-store.ts";
+import { MemoryKeyValue } from "../../src/tool/key-value-store.ts";
 import type { SideEffects } from "../../src/tool/side-effects.ts";
 import type { ToolsetName, ToolsetOptions } from "../../src/toolsets/toolsets.ts";
 

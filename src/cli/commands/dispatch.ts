@@ -9,7 +9,6 @@ import type { ToolCall } from "../../engine/call.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import type { ToolError } from "../../engine/errors.ts";
 import { redactExecution } from "../../engine/reporting/redacted.ts";
-import { logCalls, mcpEntry } from "../../log/call-log.ts";
 import type { PolicyDecision, RuntimePolicy } from "../../policy/policy.ts";
 import { toText } from "../../protocols/content.ts";
 import type { Format } from "../../protocols/formats.ts";
@@ -18,6 +17,7 @@ import { FOREIGN_PREFIX, fitText, textWidth, toTerminalLines } from "../../rende
 import { render, textOf } from "../../rendering/render.ts";
 import { joinShown, ShownText, shown, toPrintableJson } from "../../rendering/shown.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
+import { logCalls, mcpEntry } from "../../telemetry/call-log.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openLog } from "../config/load-log.ts";
 import { openConfiguredTelemetry } from "../config/load-telemetry.ts";

@@ -2,8 +2,8 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, defaultOf, described, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import { type TypeOf, typed } from "../../json/shape.ts";
-import { DEFAULT_LEVEL, LOG_LEVELS, Log } from "../../log/log.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
+import { DEFAULT_LEVEL, LOG_LEVELS, Log } from "../../telemetry/log.ts";
 import type { LogLevel } from "../../tool/streamed.ts";
 import type { Terminal } from "../terminal.ts";
 

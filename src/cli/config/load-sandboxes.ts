@@ -12,13 +12,13 @@ import {
 } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import { integer, oneOf, type Shape as Typed, type TypeOf, typed } from "../../json/shape.ts";
-import { KEY_VALUE_DEFAULTS, MemoryKeyValue } from "../../key-value/key-value-store.ts";
 import { DEFAULT_MAX_WAIT_MS } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,
   type ExecutorClientOptions,
 } from "../../sandboxes/remote/executor-client/credentials.ts";
+import { KEY_VALUE_DEFAULTS, MemoryKeyValue } from "../../tool/key-value-store.ts";
 import { ISOLATIONS } from "../../tool/sandbox-mode.ts";
 import { guardCommand, guardedPathBeside } from "./guard-code.ts";
 import { readTextBeside, readToken, TOKEN } from "./token.ts";

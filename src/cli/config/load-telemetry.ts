@@ -12,10 +12,10 @@ import {
 } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { CallTracer } from "../../engine/call/events.ts";
-import { parseHttpUrl } from "../../http-template/http-template.ts";
 import { record, type TypeOf, typed } from "../../json/shape.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { shown } from "../../rendering/shown.ts";
+import { parseHttpUrl } from "../../tool/http-template.ts";
 import { UsageError } from "../errors.ts";
 import { readToken, TOKEN } from "./token.ts";
 

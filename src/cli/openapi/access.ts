@@ -1,6 +1,6 @@
 import type { ConfigPath } from "../../config/source.ts";
-import { parseHttpUrl } from "../../http-template/http-template.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { parseHttpUrl } from "../../tool/http-template.ts";
 import { LeftOutError, type OpenApiDocument } from "./document.ts";
 
 /** A path that can stand in a URL as it is. */

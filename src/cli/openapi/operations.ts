@@ -1,7 +1,7 @@
 import { SAFE_METHODS } from "../../base/http-syntax.ts";
 import type { ConfigPath } from "../../config/source.ts";
-import { compileUrl, TemplateError } from "../../http-template/http-template.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { compileUrl, TemplateError } from "../../tool/http-template.ts";
 import type { HttpImplementation } from "../../tool/implementations/remote-implementation.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import { type Access, baseUrl, credentialsOf } from "./access.ts";

@@ -6,7 +6,7 @@ import {
   MAX_KEY_BYTES,
   MAX_LISTED_KEYS,
   MAX_VALUE_BYTES,
-} from "../../key-value/key-value-store.ts";
+} from "../../tool/key-value-store.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
 import { ownerOf, type SandboxTask, type TaskObserver } from "../contract/sandbox.ts";

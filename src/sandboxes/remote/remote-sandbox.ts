@@ -1,8 +1,8 @@
 import { race } from "../../base/timers.ts";
 import type { Egress } from "../../egress/egress.ts";
-import { TemplateError } from "../../http-template/http-template.ts";
 import { CAPABILITY_NAMES, type CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
+import { TemplateError } from "../../tool/http-template.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import {
   isExecutorImplementation,

@@ -1,9 +1,9 @@
 import { entryFile } from "../../base/package-files.ts";
 import { race } from "../../base/timers.ts";
-import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations, WasmImplementation } from "../../tool/implementations/implementations.ts";
+import type { KeyValueStores } from "../../tool/key-value-store.ts";
 import { workspaceIsSupported } from "../../workspace/paths.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";

@@ -1,8 +1,8 @@
 import type { QueueOwner } from "../../base/fair-queue.ts";
 import { isLoopbackHost } from "../../base/http-syntax.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
-import { compileHeaders, compileUrl } from "../../http-template/http-template.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { compileHeaders, compileUrl } from "../http-template.ts";
 import type { LogLevel } from "../streamed.ts";
 import type { PauseWallTime } from "../wall-time.ts";
 

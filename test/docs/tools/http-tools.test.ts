@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
-import { compileUrl } from "../../../src/http-template/http-template.ts";
 import { noResponseText } from "../../../src/sandboxes/remote/endpoint/outcome.ts";
+import { compileUrl } from "../../../src/tool/http-template.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
 
 const root = dirname(dirname(dirname(import.meta.dirname)));

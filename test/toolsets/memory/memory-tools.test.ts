@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { type KeyValueChange, MemoryKeyValue } from "../../../src/key-value/key-value-store.ts";
+import { type KeyValueChange, MemoryKeyValue } from "../../../src/tool/key-value-store.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 const { signal } = new AbortController();

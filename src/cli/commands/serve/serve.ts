@@ -7,7 +7,6 @@ import { LISTEN_FORM, parseListenAddress } from "../../../http/listen-address.ts
 import type { RefusedRequest } from "../../../http/refusals.ts";
 import type { RefusedHandshake } from "../../../http/tls/tls-connections.ts";
 import { JournalHistory } from "../../../journal/history/journal-history.ts";
-import { handshakeEntry, LoggedWarnings, logCalls, mcpEntry, refusalEntry } from "../../../log/call-log.ts";
 import type { SuspensionStore } from "../../../programs/stores/suspension-store.ts";
 import type { Suspensions } from "../../../programs/suspension/suspensions.ts";
 import { shown } from "../../../rendering/shown.ts";
@@ -16,6 +15,13 @@ import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import type { AdminOptions } from "../../../server/admin.ts";
 import type { SessionMode } from "../../../sessions/modes/mode.ts";
 import type { Sessions } from "../../../sessions/sessions.ts";
+import {
+  handshakeEntry,
+  LoggedWarnings,
+  logCalls,
+  mcpEntry,
+  refusalEntry,
+} from "../../../telemetry/call-log.ts";
 import { logWarnings, openLog } from "../../config/load-log.ts";
 import { openConfiguredTelemetry } from "../../config/load-telemetry.ts";
 import { type DurableConfig, readPostgresOptions } from "../../config/server/load-durable.ts";

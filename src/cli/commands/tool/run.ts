@@ -24,11 +24,6 @@ import { ToolRegistry } from "../../../engine/registry.ts";
 import type { Tool } from "../../../engine/tool.ts";
 import { locateSyntaxError } from "../../../json/syntax-error.ts";
 import type { JsonObject } from "../../../json/value.ts";
-import {
-  type KeyValueStore,
-  type KeyValueStores,
-  MemoryKeyValue,
-} from "../../../key-value/key-value-store.ts";
 import { loadPolicyFile } from "../../../policy/file/load.ts";
 import type { Capabilities } from "../../../policy/grant/capabilities.ts";
 import { allow, type RuntimePolicy } from "../../../policy/policy.ts";
@@ -37,6 +32,7 @@ import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
+import { type KeyValueStore, type KeyValueStores, MemoryKeyValue } from "../../../tool/key-value-store.ts";
 import { guardModule, guardOwnCode } from "../../config/guard-code.ts";
 import { UsageError } from "../../errors.ts";
 import {

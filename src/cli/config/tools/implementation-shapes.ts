@@ -2,7 +2,6 @@ import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { choice, DURATION, described, FLAG, mapOf, PATH, STRINGS, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
-import { BODY_FORMATS } from "../../../http-template/http-template.ts";
 import {
   anyJson,
   constant,
@@ -16,6 +15,7 @@ import {
   typed,
 } from "../../../json/shape.ts";
 import { KILL_GRACE_MS, PROGRAM_IDLE_MS } from "../../../sandboxes/process/process-limits.ts";
+import { BODY_FORMATS } from "../../../tool/http-template.ts";
 import {
   IDLE_FORM,
   isIdleTime,

@@ -1,4 +1,6 @@
 import { SAFE_METHODS } from "../../../base/http-syntax.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import type { NetGrant } from "../../../policy/grant/net-grant.ts";
 import {
   ArgumentPlaceError,
   compileHeaders,
@@ -10,9 +12,7 @@ import {
   TemplateError,
   withQuery,
   writeBody,
-} from "../../../http-template/http-template.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import type { NetGrant } from "../../../policy/grant/net-grant.ts";
+} from "../../../tool/http-template.ts";
 import type {
   EndpointImplementation,
   ExecutorImplementation,

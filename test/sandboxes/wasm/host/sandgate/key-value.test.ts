@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type KeyValueStores, MemoryKeyValue } from "../../../../../src/key-value/key-value-store.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../../../../src/sandboxes/contract/sandbox.ts";
 import type { CurrentCall } from "../../../../../src/sandboxes/wasm/host/current-call.ts";
 import { keyValue } from "../../../../../src/sandboxes/wasm/host/instance-host.ts";
 import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-members.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { type KeyValueStores, MemoryKeyValue } from "../../../../../src/tool/key-value-store.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
 import { wasmTask } from "../../../../fixtures/wasm/task.ts";
 

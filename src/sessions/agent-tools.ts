@@ -5,14 +5,14 @@ import type { ToolDefinition } from "../engine/definition.ts";
 import { Refusal } from "../engine/refusal.ts";
 import { defineTool, type Tool } from "../engine/tool.ts";
 import { escapeName } from "../policy/match/name-pattern.ts";
-import type { AgentOptions } from "../sessions/agent-session.ts";
-import type { Session } from "../sessions/session.ts";
-import { TooManySessionsError } from "../sessions/session-errors.ts";
-import type { Sessions } from "../sessions/sessions.ts";
 import type { HostContext, HostFactory, HostInstance } from "../tool/implementations/implementations.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import type { ToolTraits } from "../tool/tool-traits.ts";
 import { pauseOf } from "../tool/wall-time.ts";
+import type { AgentOptions } from "./agent-session.ts";
+import type { Session } from "./session.ts";
+import { TooManySessionsError } from "./session-errors.ts";
+import type { Sessions } from "./sessions.ts";
 
 /** What an agent is to do, and with what. */
 export interface AgentRequest {

@@ -5,9 +5,9 @@ import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import type { Tool } from "../../src/engine/tool.ts";
-import { logCalls } from "../../src/log/call-log.ts";
-import { Log } from "../../src/log/log.ts";
 import { ask } from "../../src/policy/policy.ts";
+import { logCalls } from "../../src/telemetry/call-log.ts";
+import { Log } from "../../src/telemetry/log.ts";
 import { entriesOf } from "../cli/sandgate.ts";
 import { contextFor, hostTool } from "../engine/helpers.ts";
 

@@ -1,11 +1,11 @@
-import { type AgentRequest, type AgentToolsOptions, agentTools } from "../../src/agents/agent-tools.ts";
-import type { ToolExecution } from "../../src/engine/call/execution.ts";
-import type { Tool } from "../../src/engine/tool.ts";
-import type { JsonObject } from "../../src/json/value.ts";
-import type { SessionsOptions } from "../../src/sessions/options.ts";
-import type { Session } from "../../src/sessions/session.ts";
-import type { Sessions } from "../../src/sessions/sessions.ts";
-import { call, type TestSessions, testSessions, tool } from "../sessions/harness.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+import type { Tool } from "../../../src/engine/tool.ts";
+import type { JsonObject } from "../../../src/json/value.ts";
+import { type AgentRequest, type AgentToolsOptions, agentTools } from "../../../src/sessions/agent-tools.ts";
+import type { SessionsOptions } from "../../../src/sessions/options.ts";
+import type { Session } from "../../../src/sessions/session.ts";
+import type { Sessions } from "../../../src/sessions/sessions.ts";
+import { call, type TestSessions, testSessions, tool } from "../harness.ts";
 
 /** Tools of four classes. */
 export const TOOLS: readonly Tool[] = [

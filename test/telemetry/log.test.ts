@@ -1,8 +1,8 @@
 import { PassThrough, Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Log, type LogFields, type LogOptions } from "../../src/log/log.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
+import { Log, type LogFields, type LogOptions } from "../../src/telemetry/log.ts";
 
 /** Writes entries of the level `warn` with these fields, and returns the lines. */
 function linesOf(fields: readonly LogFields[], options: Partial<LogOptions> = {}): string[] {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compileUrl } from "../../src/http-template/http-template.ts";
+import { compileUrl } from "../../src/tool/http-template.ts";
 
 const expand = (template: string, input: Parameters<ReturnType<typeof compileUrl>["expand"]>[0]): string =>
   String(compileUrl(template).expand(input));

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { mcpEntry } from "../../src/log/call-log.ts";
-import { Log } from "../../src/log/log.ts";
+import { mcpEntry } from "../../src/telemetry/call-log.ts";
+import { Log } from "../../src/telemetry/log.ts";
 
 function lineOf(kind: "stderr" | "server_down", message: string): string {
   const stream = new PassThrough();

@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { AgentRequest } from "../../src/agents/agent-tools.ts";
-import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
-import { answerTo, call, Gate, tool } from "../sessions/harness.ts";
+import type { AgentRequest } from "../../../src/sessions/agent-tools.ts";
+import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import { answerTo, call, Gate, tool } from "../harness.ts";
 import { agentSessions, run, spawn, TOOLS } from "./harness.ts";
 
 const DEEPER = ["spawn_agent", { prompt: "Deeper." }] as const;
@@ -259,7 +259,7 @@ describe("the session of an agent", () => {
 });
 
 test("observers get redacted arguments of the call, and the agent gets them whole", async () => {
-  const { Redaction } = await import("../../src/redaction/redaction.ts");
+  const { Redaction } = await import("../../../src/redaction/redaction.ts");
   const secret = "AKIAIOSFODNN7EXAMPLE";
   let prompt = "";
   const opened = await agentSessions(

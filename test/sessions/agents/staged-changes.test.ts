@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { allow } from "../../src/policy/policy.ts";
-import { fsTools } from "../../src/toolsets/fs/fs-tools.ts";
+import { allow } from "../../../src/policy/policy.ts";
+import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
 import { agentSessions, run } from "./harness.ts";
 
 function workspace(): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type AgentRequest, agentTools } from "../../src/agents/agent-tools.ts";
-import type { Session } from "../../src/sessions/session.ts";
-import type { Sessions } from "../../src/sessions/sessions.ts";
+import { type AgentRequest, agentTools } from "../../../src/sessions/agent-tools.ts";
+import type { Session } from "../../../src/sessions/session.ts";
+import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { agentSessions, run } from "./harness.ts";
 
 const names = (session: Session): string[] => session.definitions().map(({ name }) => name);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { KeyValueFullError, MemoryKeyValue } from "../../src/key-value/key-value-store.ts";
+import { KeyValueFullError, MemoryKeyValue } from "../../src/tool/key-value-store.ts";
 
 const { signal } = new AbortController();
 const bytes = (count: number): Uint8Array => new Uint8Array(count);

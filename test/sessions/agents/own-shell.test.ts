@@ -2,10 +2,10 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { allow } from "../../src/policy/policy.ts";
-import type { Session } from "../../src/sessions/session.ts";
-import { shellTools } from "../../src/toolsets/shell-tools.ts";
-import { unavailable } from "../sandboxes/process/availability.ts";
+import { allow } from "../../../src/policy/policy.ts";
+import type { Session } from "../../../src/sessions/session.ts";
+import { shellTools } from "../../../src/toolsets/shell-tools.ts";
+import { unavailable } from "../../sandboxes/process/availability.ts";
 import { agentSessions, run } from "./harness.ts";
 
 test.skipIf(unavailable)(

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { LoggedWarnings } from "../../src/log/call-log.ts";
-import { Log } from "../../src/log/log.ts";
+import { LoggedWarnings } from "../../src/telemetry/call-log.ts";
+import { Log } from "../../src/telemetry/log.ts";
 
 test("Warnings of the process go to the log while it is open, and to their listeners afterwards", async () => {
   const seen: string[] = [];
