@@ -6,12 +6,12 @@ import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { LongRunningProgram } from "../../sandboxes/process/long-running/running-program.ts";
 import { McpConnection, type OpenTransport } from "../../sandboxes/remote/mcp-client/connection.ts";
 import {
+  callPoster,
   type HttpFetchOptions,
   httpFetch,
-  MessageRoom,
-  type ReservedBytes,
 } from "../../sandboxes/remote/mcp-client/http-fetch.ts";
 import { HttpTransport, SseTransport } from "../../sandboxes/remote/mcp-client/http-transport.ts";
+import { MessageRoom, type ReservedBytes } from "../../sandboxes/remote/mcp-client/message-streams.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { ServerAsks } from "../../sandboxes/remote/mcp-client/questions/asked-requests.ts";
 import type { Sdk } from "../../sandboxes/remote/mcp-client/sdk.ts";
@@ -153,12 +153,19 @@ function httpOpener(
         headers,
         filter,
         // Answers come on the stream, and never to what is sent.
-        post: authorized(httpFetch({ egress, grants, reserve })),
+        post: authorized(httpFetch({ egress, grants, reserve, sessionOf: filter })),
         listen: authorized(
-          httpFetch({ egress, grants, filter, reserve, onEndpoint: (address) => inner.useEndpoint(address) }),
+          httpFetch({
+            egress,
+            grants,
+            filter,
+            reserve,
+            onEndpoint: (address) => inner.useEndpoint(address),
+            onMessage: (message) => inner.receive(message),
+          }),
         ),
       });
-      return new HttpTransport(inner, filter, redact);
+      return new HttpTransport(inner, filter, { redact });
     }
     const fetch = httpFetch({ egress, grants, filter, reserve });
     const statuses = new Set<number>();
@@ -172,7 +179,10 @@ function httpOpener(
       ...(headers && { requestInit: { headers: { ...headers } } }),
     });
     const isRefused = (): boolean => statuses.size > 0 && statuses.isSubsetOf(REFUSALS_OF_SSE);
-    return new HttpTransport(inner, filter, redact, isRefused);
+    // Requests that need an access token are the SDK's.
+    const post =
+      session === undefined ? callPoster({ egress, grants, filter, reserve }, url, headers) : undefined;
+    return new HttpTransport(inner, filter, { redact, isRefused, post });
   };
 }
 

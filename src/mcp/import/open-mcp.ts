@@ -7,7 +7,7 @@ import type { JsonObject } from "../../json/value.ts";
 import { LockPins } from "../../pins/lock-file.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
-import { MessageRoom } from "../../sandboxes/remote/mcp-client/http-fetch.ts";
+import { MessageRoom } from "../../sandboxes/remote/mcp-client/message-streams.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
 import { CallLinks, type ClientOfCall } from "../gateway/client-link.ts";

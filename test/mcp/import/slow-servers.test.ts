@@ -7,6 +7,7 @@ import {
   type McpServerState,
 } from "../../../src/tool/implementations/remote-implementation.ts";
 import { unavailable } from "../../sandboxes/process/availability.ts";
+import { bodyOf, serve } from "./http-servers.ts";
 import { hostile, type OpenedMcp, open } from "./open-hostile.ts";
 
 const PAUSED = /did not answer several calls in a row.*this call was not sent\. Call the tool again later/;
@@ -199,6 +200,39 @@ describe("A server over HTTP", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
   }
+
+  test("that does not know pings, and says so with HTTP 400, stays connected after a call that ran out of time", async () => {
+    let hangs = true;
+    const methods: string[] = [];
+    await using served = await serve(async (request, response) => {
+      const { id, method } = await bodyOf(request);
+      methods.push(method);
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      if (id === undefined) return void response.writeHead(202).end();
+      if (method === "ping") return void response.writeHead(400).end("no");
+      if (method === "tools/call" && hangs) return;
+      const results: Record<string, object> = {
+        initialize: {
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {} },
+          serverInfo: { name: "s", version: "1" },
+        },
+        "tools/list": { tools: [{ name: "x", inputSchema: { type: "object" } }] },
+        "tools/call": { content: [] },
+      };
+      const result = results[method];
+      const answer = result ? { result } : { error: { code: -32_601, message: "no" } };
+      response.writeHead(200, { "content-type": "application/json", "mcp-session-id": "s1" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+    });
+    await using opened = await open({ web: { ...served.options, calls: { maxFaults: 1 } } });
+    expect((await opened.call("mcp_web_x", {}, { wallTimeMs: 100 })).error?.code).toBe("timeout");
+    await expect.poll(() => methods).toContain("ping");
+    hangs = false;
+    expect((await opened.call("mcp_web_x")).success).toBe(true);
+    expect(stateOf(opened, "mcp_web_x").isPaused).toBe(false);
+    expect(methods.filter((each) => each === "initialize")).toHaveLength(1);
+  });
 
   test.each([429, 502, 503])("that says %d gets no calls for a while, too", async (status) => {
     requests = 0;

@@ -62,12 +62,14 @@ export async function callTool(
   return { value: last.end, verdict: verdictOf(connection, last, options.signal) };
 }
 
+/** What an attempt shows about the server, for calls and for reads. */
 function verdictOf(
   connection: McpConnection,
   { end, error, works }: Attempt,
   signal: AbortSignal,
 ): LoadVerdict | Promise<LoadVerdict> {
-  if (end.status === "cancelled") return signal.reason === "timeout" ? ping(connection) : "unknown";
+  // The signal of a read does not say whether its time is over, or someone cancelled it.
+  if (end.status === "cancelled") return signal.reason === "cancelled" ? "unknown" : ping(connection);
   if (end.status !== "unavailable" || works) return "works";
   // A server that requires a login is not down.
   return unsentErrorIn(error) instanceof AuthorizationError ? "unknown" : "fails";
@@ -84,12 +86,18 @@ async function ping(connection: McpConnection): Promise<LoadVerdict> {
   const signal = AbortSignal.timeout(PING_MS);
   try {
     const wire = await connection.wire(signal);
-    // The revision of 2026 has no `ping`.
-    await wire.request(wire.info.protocolVersion < "2026" ? "ping" : "server/discover", {}, signal);
+    await wire.ping(signal);
     return "works";
   } catch (error) {
-    return endOf(error).status === "unavailable" ? "fails" : "works";
+    if (unsentErrorIn(error) !== undefined) return "fails";
+    return endOf(error).status !== "unavailable" || refusesPings(error) ? "works" : "fails";
   }
+}
+
+/** Whether a server over HTTP answered that it does not take a request, as those do that know no pings. */
+function refusesPings(error: unknown): boolean {
+  const status: unknown = error instanceof Error && "status" in error ? error.status : undefined;
+  return typeof status === "number" && status >= 400 && status < 500 && status !== 429;
 }
 
 /** A request was not sent, since its server is busy or paused. `message` is for the model. */
@@ -99,7 +107,7 @@ export class BusyError extends Error {
 
 interface JudgedRead {
   readonly value: { readonly result: JsonObject } | { readonly error: unknown };
-  readonly verdict: LoadVerdict;
+  readonly verdict: LoadVerdict | Promise<LoadVerdict>;
 }
 
 /** Reads something of a server, as `McpConnection.read` does, in its turn. Throws {@link BusyError} if it is not sent. */
@@ -112,12 +120,8 @@ export async function readInTurn(
     try {
       return { value: { result: await connection.read(method, params, signal, link) }, verdict: "works" };
     } catch (error) {
-      const { status } = endOf(error);
-      const isUnknown = signal.aborted || unsentErrorIn(error) instanceof AuthorizationError;
-      return {
-        value: { error },
-        verdict: isUnknown ? "unknown" : status === "unavailable" ? "fails" : "works",
-      };
+      const end = signal.aborted ? ({ status: "cancelled", sent: true } as const) : endOf(error);
+      return { value: { error }, verdict: verdictOf(connection, { end, error }, signal) };
     }
   });
   if ("result" in read) return read.result;

@@ -252,7 +252,7 @@ export class McpConnection {
       notices = new Map();
       const filter: WireFilter = new WireFilter(notify, {
         onLost: (why) => this.#lost(filter, why),
-        onSuspicion: () => void this.#wire?.request("ping").catch(() => {}),
+        onSuspicion: () => void this.#wire?.ping().catch(() => {}),
       });
       const transport = await this.#open(sdk, filter, notify, isSse);
       const abort = (): void => void transport.close().catch(() => {});

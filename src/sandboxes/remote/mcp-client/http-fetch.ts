@@ -1,85 +1,20 @@
 import { Readable } from "node:stream";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { CollectedBytes } from "../../../base/collected-bytes.ts";
-import { FairBudget } from "../../../base/fair-budget.ts";
 import type { Egress } from "../../../egress/egress.ts";
 import { EgressError } from "../../../egress/egress-error.ts";
-import type { ResponseHeaders } from "../../../egress/request.ts";
+import type { EgressStream, ResponseHeaders } from "../../../egress/request.ts";
 import type { NetGrant } from "../../../policy/grant/net-grant.ts";
-import { LineSplitter } from "./line-splitter.ts";
-import type { OpenCall } from "./questions/open-calls.ts";
+import {
+  type CheckedEvent,
+  checkedEvents,
+  checkedMessages,
+  type OnEndpoint,
+  type ReservedBytes,
+} from "./message-streams.ts";
 import { SessionGoneError, UnsentError } from "./unsent.ts";
 import type { WireFilter } from "./wire-filter.ts";
-import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
-
-/** The longest pause that a server may request before a stream is reopened, in ms. */
-const MAX_RETRY_MS = 30_000;
-
-/** The shortest one: a server must not make its client ask in a loop. */
-const MIN_RETRY_MS = 500;
-
-/** The longest id and name of an event. */
-const MAX_FIELD = 8_192;
-
-const FIELD = /^(data|event|id|retry)(?:: ?(.*))?$/s;
-
-/** The fields of one event. */
-class PendingEvent {
-  readonly #filter: WireFilter;
-  readonly #data: string[] = [];
-  /** The last field of each name counts. */
-  readonly #others = new Map<string, string>();
-  readonly #call: OpenCall | undefined;
-  readonly #onEndpoint: OnEndpoint | undefined;
-  #length = 0;
-
-  constructor(filter: WireFilter, { call, onEndpoint }: StreamOptions) {
-    this.#filter = filter;
-    this.#call = call;
-    this.#onEndpoint = onEndpoint;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Adds a line. Comments and unknown fields are ignored. */
-  add(line: string): void {
-    if (line.startsWith(":")) return;
-    const [, name, value = ""] = FIELD.exec(line) ?? [];
-    if (name === "data") {
-      this.#length += value.length + 1;
-      if (this.#length > MAX_MESSAGE_BYTES)
-        throw new Error(`an event has more than ${MAX_MESSAGE_BYTES} characters`);
-      this.#data.push(value);
-    } else if (name === "retry") {
-      if (/^\d+$/.test(value)) this.#others.set(name, this.#bounded(value));
-    } else if (name !== undefined && value.length <= MAX_FIELD) this.#others.set(name, value);
-  }
-
-  /** Returns the event as the SDK may read it. */
-  end(): string {
-    const text = this.#data.join("\n");
-    if (this.#onEndpoint !== undefined && this.#others.get("event") === "endpoint") {
-      this.#onEndpoint(text);
-      return "";
-    }
-    const passed = text === "" ? text : this.#filter.pass(text, this.#call);
-    // In JSON, line breaks are always white space.
-    const data =
-      this.#data.length === 0 || passed === undefined ? [] : [`data: ${passed.replaceAll(/[\r\n]/g, " ")}`];
-    const lines = [...Array.from(this.#others, ([name, value]) => `${name}: ${value}`), ...data];
-    return lines.length === 0 ? "" : `${lines.join("\n")}\n\n`;
-  }
-
-  #bounded(retry: string): string {
-    const ms = Math.min(Math.max(Number(retry), MIN_RETRY_MS), MAX_RETRY_MS);
-    if (ms !== Number(retry)) {
-      this.#filter.problem(`it asks for a pause of ${retry.slice(0, 20)} ms, and gets one of ${ms} ms`);
-    }
-    return String(ms);
-  }
-}
+import { isUnusable, MAX_MESSAGE_BYTES, readMessage, type WireMessage } from "./wire-message.ts";
 
 /** Milliseconds to the head of a response. A call whose server answers with one document has no other deadline. */
 const HEAD_TIMEOUT_MS = 10 * 60_000;
@@ -95,6 +30,9 @@ const BODILESS = new Set([204, 205, 304]);
 /** Statuses of servers, and of proxies before them, to a request whose session they do not know. */
 const WITHOUT_SESSION = new Set([400, 404, 502, 503]);
 
+/** A message that is a ping, as the SDK writes it. */
+const PING = /^\{"method":"ping",/;
+
 /** Errors that come with the statuses 400 and 404 in 2026-07-28. */
 const MODERN_ERRORS: ReadonlySet<unknown> = new Set([-32_601, -32_602, -32_020, -32_021, -32_022]);
 
@@ -108,15 +46,10 @@ export interface HttpFetchOptions {
   readonly reserve: () => ReservedBytes;
   /** Gets the address that a server of HTTP+SSE names, which is not passed on. Default: such events are treated as messages. */
   readonly onEndpoint?: OnEndpoint;
-}
-
-type OnEndpoint = (address: string) => void;
-
-/** What a stream of events is for. */
-interface StreamOptions {
-  /** The call whose stream it is. Default: it belongs to no call. */
-  readonly call?: OpenCall | undefined;
-  readonly onEndpoint?: OnEndpoint | undefined;
+  /** Gets the messages of streams, which responses then do not have. Default: they are in the body. */
+  readonly onMessage?: (message: WireMessage) => void;
+  /** The connection whose session the address names, as that of HTTP+SSE does. Default: headers name it. */
+  readonly sessionOf?: Pick<WireFilter, "lose">;
 }
 
 /**
@@ -125,65 +58,212 @@ interface StreamOptions {
  * is checked, whatever its status and the spelling of its media type. Redirects are not followed: the
  * response to one is an error for the SDK.
  */
-export function httpFetch({ egress, grants, filter, reserve, onEndpoint }: HttpFetchOptions): FetchLike {
+export function httpFetch(options: HttpFetchOptions): FetchLike {
+  const { filter, reserve, onEndpoint, onMessage } = options;
   return async (url, init = {}) => {
-    const call = init.method === "POST" ? filter?.calls.current : undefined;
+    const method = init.method ?? "GET";
+    const call = method === "POST" ? filter?.calls.current : undefined;
     const headers: Record<string, string> = {};
     for (const [name, value] of new Headers(init.headers)) headers[name] = value;
-    headers["accept-encoding"] = "identity";
-    const request = {
-      method: init.method ?? "GET",
-      url: String(url),
-      headers,
-      body: bodyOf(init.body),
-      grants,
-      headTimeoutMs: HEAD_TIMEOUT_MS,
-      ...(init.signal && { signal: init.signal }),
-    };
-    const response = await egress.stream(request).catch((error: unknown) => {
-      if (error instanceof EgressError && !error.sent) throw new UnsentError(error.message, { cause: error });
-      throw error;
-    });
-    const { status, headers: received, body } = response;
-    if (received["content-encoding"] !== undefined && received["content-encoding"] !== "identity") {
-      body.destroy();
-      throw new Error("the server sent a compressed body, which was not asked for");
-    }
+    const request = { method, url: String(url), headers, body: bodyOf(init.body) };
+    const exchanged = await exchange(options, { ...request, ...(init.signal && { signal: init.signal }) });
+    const { status, headers: received, body, type, isOk } = exchanged;
     const head = { status, headers: headersOf(received) };
     if (BODILESS.has(status)) {
       body.destroy();
       return new Response(null, head);
     }
-    if (filter !== undefined && WITHOUT_SESSION.has(status)) {
-      const isGone = status === 404 && headers["mcp-session-id"] !== undefined;
-      if (init.method === "POST" && isGone) {
-        body.destroy();
-        filter.lose("it no longer knows the session (HTTP 404)");
-        throw new SessionGoneError("the server no longer knows the session");
-      }
-      if (init.method === "GET") filter.suspect();
-    }
-    const isOk = status >= 200 && status < 300;
-    // The SDK reads media types in this way.
-    const type = String(received["content-type"] ?? "")
-      .split(";", 1)[0]
-      ?.trim()
-      .toLowerCase();
     if (filter === undefined || !isOk || type !== EVENTS) {
       if (type === EVENTS) head.headers.set("content-type", "text/plain");
-      const text = isOk ? await readText(body, reserve()) : await readBeginning(body);
-      if (WITHOUT_SESSION.has(status) && init.method === "POST" && !isModernError(text))
-        filter?.lose(`it answered with HTTP ${status}`);
+      const text = isOk ? await readText(body, reserve()) : await readError(exchanged, request, filter);
       // The SDK does not read the body of a 202.
-      const isMessage = isOk && status !== 202 && init.method === "POST" && text !== "";
-      return new Response(isMessage && filter !== undefined ? (filter.pass(text) ?? "") : text, head);
+      const isMessage = isOk && status !== 202 && method === "POST" && text !== "";
+      return new Response(isMessage && filter !== undefined ? (filter.pass(text)?.text ?? "") : text, head);
     }
-    if (init.method === "GET") filter.hasStream = true;
-    const events = Readable.from(checkedEvents(body, filter, reserve(), { call, onEndpoint }), {
-      objectMode: false,
-    });
+    if (method === "GET") filter.hasStream = true;
+    const own = { call, onEndpoint };
+    const bytes =
+      onMessage === undefined
+        ? checkedEvents(body, filter, reserve(), own)
+        : passedOn(checkedMessages(body, filter, reserve(), own), onMessage);
+    const events = Readable.from(bytes, { objectMode: false });
     events.once("close", () => body.destroy());
     return new Response(Readable.toWeb(events) as ReadableStream, head);
+  };
+}
+
+/** Passes on the messages of a stream, and ends with it. */
+// biome-ignore lint/correctness/useYield: nothing of the stream is left for whoever reads the response
+async function* passedOn(
+  events: AsyncIterable<CheckedEvent>,
+  onMessage: (message: WireMessage) => void,
+): AsyncGenerator<Buffer> {
+  for await (const { passed } of events) {
+    if (passed === undefined) continue;
+    onMessage(passed.message);
+    // A server that floods must not block everything else, and the SDK handles notifications later than answers.
+    await new Promise(setImmediate);
+  }
+}
+
+/** A request to a server. */
+interface ServerRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/** The head of a response, and its body, which is not read. */
+interface Exchanged extends EgressStream {
+  /** The media type, as the SDK reads it; empty if there is none. */
+  readonly type: string;
+  readonly isOk: boolean;
+}
+
+/**
+ * Sends a request, and reads the head of its response.
+ *
+ * @throws {UnsentError} if it was not carried out, also since the server does not know its session.
+ */
+async function exchange(
+  { egress, grants, filter, sessionOf }: HttpFetchOptions,
+  { headers: given, ...request }: ServerRequest,
+): Promise<Exchanged> {
+  const headers = { ...given, "accept-encoding": "identity" };
+  const options = { ...request, headers, grants, headTimeoutMs: HEAD_TIMEOUT_MS };
+  const response = await egress.stream(options).catch((error: unknown) => {
+    if (error instanceof EgressError && !error.sent) throw new UnsentError(error.message, { cause: error });
+    throw error;
+  });
+  const { status, headers: received, body } = response;
+  const encoding = received["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") {
+    body.destroy();
+    throw new Error("the server sent a compressed body, which was not asked for");
+  }
+  const isPost = request.method === "POST";
+  const connection = sessionOf ?? (given["mcp-session-id"] === undefined ? undefined : filter);
+  if (isPost && status === 404 && connection !== undefined) {
+    body.destroy();
+    connection.lose("it no longer knows the session (HTTP 404)");
+    throw new SessionGoneError("the server no longer knows the session");
+  }
+  if (isPost && (status === 400 || status >= 500)) sessionOf?.lose(`it answered with HTTP ${status}`);
+  if (!isPost && WITHOUT_SESSION.has(status)) filter?.suspect();
+  const type = String(received["content-type"] ?? "")
+    .split(";", 1)[0]
+    ?.trim()
+    .toLowerCase();
+  return { status, headers: received, body, type: type ?? "", isOk: status >= 200 && status < 300 };
+}
+
+/** Reads the beginning of an error, which may show that the session is lost. */
+async function readError(
+  { status, body }: Exchanged,
+  { method, body: sent = "" }: Pick<ServerRequest, "method" | "body">,
+  filter?: WireFilter,
+): Promise<string> {
+  const text = await readBeginning(body);
+  const isLost = WITHOUT_SESSION.has(status) && method === "POST" && !isModernError(text);
+  // A server that does not know pings may say so in this way, while calls go on.
+  const isUnknownPing = status === 400 && filter?.isSuspected === false && PING.test(sent);
+  if (isLost && !isUnknownPing) filter?.lose(`it answered with HTTP ${status}`);
+  return text;
+}
+
+/** A message that is posted. */
+export interface PostedCall {
+  readonly body: string;
+  /** The headers that differ from message to message. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly onMessage: (message: WireMessage) => void;
+}
+
+/** Where a stream can be continued that ended: with the id of its last event, if it has ids. */
+export interface EndOfStream {
+  readonly lastEventId?: string;
+  readonly retryMs?: number;
+}
+
+/** Posts a message, and reads what answers it. */
+export type PostCall = (posted: PostedCall) => Promise<EndOfStream>;
+
+/**
+ * Makes a function that posts calls without the SDK, which reads each response as a `Response` with a stream of the web, and checks
+ * what was checked.
+ *
+ * @param fixed The headers that all messages have.
+ */
+export function callPoster(
+  options: HttpFetchOptions & { readonly filter: WireFilter },
+  url: string,
+  fixed: Readonly<Record<string, string>> | undefined,
+): PostCall {
+  const { filter, reserve } = options;
+  const own = new Headers(fixed);
+  const accepted = new Set(
+    [own.get("accept") ?? ACCEPTED, ACCEPTED].flatMap((each) => each.split(/\s*,\s*/)),
+  );
+  own.set("accept", [...accepted].join(", "));
+  own.set("content-type", JSON_TYPE);
+  const always = Object.fromEntries(own);
+  return async ({ body: sent, headers, signal, onMessage }) => {
+    const call = filter.calls.current;
+    const request = { method: "POST", url, headers: { ...always, ...headers }, body: sent, signal };
+    const exchanged = await exchange(options, request);
+    const { status, body, type, isOk } = exchanged;
+    if (!isOk) {
+      const text = await readError(exchanged, request, filter);
+      const message = status === 400 && "mcp-method" in headers ? readMessage(text) : undefined;
+      if (message === undefined || isUnusable(message) || !filter.own.has(message.id))
+        throw new Error(`the server answered with HTTP ${status}: ${text}`);
+      onMessage(message);
+      return {};
+    }
+    if (type === EVENTS)
+      return await readEvents(checkedMessages(body, filter, reserve(), { call }), onMessage);
+    const text = status === 202 || BODILESS.has(status) ? "" : await readText(body, reserve());
+    body.destroy();
+    if (text === "") return {};
+    if (type !== JSON_TYPE) throw new Error(`the server answered with the type ${type.slice(0, 100)}`);
+    const passed = filter.pass(text);
+    if (passed === undefined) throw new SyntaxError("the server answered with no usable message");
+    onMessage(passed.message);
+    return {};
+  };
+}
+
+const JSON_TYPE = "application/json";
+const ACCEPTED = `${JSON_TYPE}, ${EVENTS}`;
+
+async function readEvents(
+  events: AsyncIterable<CheckedEvent>,
+  onMessage: (message: WireMessage) => void,
+): Promise<EndOfStream> {
+  const last = new Map<string, string>();
+  try {
+    for await (const { fields, passed } of events) {
+      for (const name of ["id", "retry"]) {
+        const value = fields.get(name);
+        if (value !== undefined && value !== "") last.set(name, value);
+      }
+      const { event = "message" } = Object.fromEntries(fields);
+      if (passed === undefined || event !== "message") continue;
+      onMessage(passed.message);
+      if (passed.message.method === undefined) continue;
+      // A server that floods must not block everything else, and the SDK handles notifications later than answers.
+      await new Promise(setImmediate);
+    }
+  } catch {
+    // The stream broke, or has a message that is too long: the call has no answer.
+  }
+  const [lastEventId, retry] = [last.get("id"), last.get("retry")];
+  return {
+    ...(lastEventId !== undefined && { lastEventId }),
+    ...(retry !== undefined && { retryMs: Number(retry) }),
   };
 }
 
@@ -233,89 +313,4 @@ function headersOf(received: ResponseHeaders): Headers {
     for (const each of [value ?? []].flat()) headers.append(name, each);
   }
   return headers;
-}
-
-/**
- * Passes on a stream of events (WHATWG HTML, section 9.2) whose messages the filter accepts. The length of an
- * event and the time in `retry` are bounded. Only checked fields are passed on, so that other parsers cannot
- * interpret the stream differently. A stream ends with an error if an event is too long, or exceeds the
- * budget.
- *
- * @param received The reservation for the bytes of the unfinished event.
- */
-export async function* checkedEvents(
-  body: Readable,
-  filter: WireFilter,
-  received: ReservedBytes,
-  options: StreamOptions = {},
-): AsyncGenerator<Buffer> {
-  using reserved = received;
-  const lines = new LineSplitter(MAX_MESSAGE_BYTES);
-  let event = new PendingEvent(filter, options);
-  for await (const chunk of body) {
-    for (const bytes of lines.push(chunk as Buffer)) {
-      for (const line of splitReturns(bytes.toString())) {
-        if (line !== "") event.add(line);
-        else {
-          const passed = event.end();
-          event = new PendingEvent(filter, options);
-          if (passed !== "") yield Buffer.from(passed);
-        }
-      }
-    }
-    reserved.set(lines.length + event.length);
-  }
-}
-
-/** A carriage return ends a line, too, unless a line feed follows. */
-function splitReturns(line: string): readonly string[] {
-  return line.includes("\r") ? line.replace(/\r$/, "").split("\r") : [line];
-}
-
-/**
- * Bytes of the unfinished messages of all servers over HTTP. Each server may always buffer one message, even
- * if the total is exhausted.
- */
-const TOTAL_BYTES = 64 * 1_024 * 1_024;
-
-/**
- * The memory for messages that are being received, which servers share. One over stdio sends one message at a
- * time.
- */
-export class MessageRoom {
-  readonly #budget = new FairBudget(TOTAL_BYTES, MAX_MESSAGE_BYTES);
-
-  /** Reserves bytes for a response of a server. Disposing releases them. */
-  reserve(server: string): ReservedBytes {
-    return new ReservedBytes(this.#budget, server);
-  }
-}
-
-/** The bytes that one response has reserved. */
-export class ReservedBytes implements Disposable {
-  readonly #budget: FairBudget;
-  readonly #server: string;
-  #bytes = 0;
-
-  constructor(budget: FairBudget, server: string) {
-    this.#budget = budget;
-    this.#server = server;
-  }
-
-  /**
-   * Changes how many bytes are reserved.
-   *
-   * @throws {Error} if that exceeds the memory.
-   */
-  set(bytes: number): void {
-    const more = bytes - this.#bytes;
-    if (more < 0) this.#budget.release(this.#server, -more);
-    else if (!this.#budget.acquire(this.#server, more))
-      throw new Error("the unfinished messages of MCP servers take up all the room");
-    this.#bytes = bytes;
-  }
-
-  [Symbol.dispose](): void {
-    this.set(0);
-  }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type {
   FetchLike,
   JSONRPCMessage,
@@ -7,9 +8,13 @@ import type {
 } from "@modelcontextprotocol/client";
 import { race } from "../../../base/timers.ts";
 import { isJsonObject } from "../../../json/value.ts";
-import { SessionGoneError, UnsentError } from "./unsent.ts";
+import type { PostCall } from "./http-fetch.ts";
+import { UnsentError } from "./unsent.ts";
 import type { WireFilter } from "./wire-filter.ts";
 import type { MessageId, WireMessage } from "./wire-message.ts";
+
+/** Milliseconds until a stream that ended early is continued, if its server does not say when. */
+const RETRY_MS = 1_000;
 
 /** Milliseconds for a server to end the stream of a request that it has answered. */
 const ANSWERED_MS = 1_000;
@@ -31,6 +36,16 @@ export type UncheckedTransport = Pick<
   | "terminateSession"
 >;
 
+/** Options of an {@link HttpTransport}. */
+interface HttpTransportOptions {
+  /** Returns a text without the tokens. Default: there are none. */
+  readonly redact?: ((text: string) => string) | undefined;
+  /** See {@link HttpTransport.isRefused}. Default: it never is. */
+  readonly isRefused?: () => boolean;
+  /** Sends calls that do not go through the SDK's client. Default: they go through its transport. */
+  readonly post?: PostCall | undefined;
+}
+
 /** Lets a filter check what a transport over HTTP sends and receives, and hides the tokens that a server repeats. */
 export class HttpTransport implements Transport {
   onclose?: () => void;
@@ -42,19 +57,17 @@ export class HttpTransport implements Transport {
   readonly #inner: UncheckedTransport;
   readonly #filter: WireFilter;
   readonly #redact: ((text: string) => string) | undefined;
+  readonly #post: PostCall | undefined;
+  #protocolVersion: string | undefined;
   readonly #streams = new RequestStreams();
 
-  /**
-   * @param redact Removes the tokens from a text. Default: there are none.
-   * @param isRefused See {@link HttpTransport.isRefused}. Default: it never is.
-   */
   constructor(
     inner: UncheckedTransport,
     filter: WireFilter,
-    redact?: (text: string) => string,
-    isRefused: () => boolean = () => false,
+    { redact, isRefused, post }: HttpTransportOptions,
   ) {
-    this.isRefused = isRefused;
+    this.isRefused = isRefused ?? (() => false);
+    this.#post = post;
     this.hasPerRequestStream = !(inner instanceof SseTransport);
     this.#redact = redact;
     this.#inner = inner;
@@ -81,11 +94,15 @@ export class HttpTransport implements Transport {
         this.#streams.ended(id);
         options?.onRequestStreamEnd?.();
         const answer = this.#filter.ended(message);
-        if (answer !== undefined) this.onmessage?.(answer as unknown as JSONRPCMessage);
+        if (answer !== undefined && !this.#filter.own.deliver(answer))
+          this.onmessage?.(answer as unknown as JSONRPCMessage);
       };
       const requestSignal = isRequest ? this.#streams.begin(id, options?.requestSignal) : undefined;
       const more = { onRequestStreamEnd, ...(requestSignal && { requestSignal }) };
-      await this.#inner.send(message, { ...options, ...more } as InnerOptions);
+      const given = { ...options, ...more } as NonNullable<InnerOptions>;
+      if (requestSignal !== undefined && this.#post !== undefined && this.#filter.own.has(id))
+        await this.#postCall(this.#post, message, { ...given, requestSignal });
+      else await this.#inner.send(message, given);
       this.#streams.sent(id);
     } catch (error) {
       this.#streams.ended(id);
@@ -98,7 +115,46 @@ export class HttpTransport implements Transport {
     }
   }
 
+  /** A stream that ended early is continued by the SDK, which asks for what follows its last event. */
+  async #postCall(
+    post: PostCall,
+    message: JSONRPCMessage,
+    options: NonNullable<InnerOptions> & { readonly requestSignal: AbortSignal },
+  ): Promise<void> {
+    const { requestSignal: signal, onRequestStreamEnd } = options;
+    const { id, params } = message as WireMessage;
+    try {
+      const { lastEventId, retryMs = RETRY_MS } = await post({
+        body: JSON.stringify(message),
+        headers: this.#headersOf(params),
+        signal,
+        onMessage: (each) => this.#receive(each as unknown as JSONRPCMessage),
+      });
+      if (lastEventId === undefined || !this.#filter.own.has(id)) onRequestStreamEnd?.();
+      else {
+        await sleep(retryMs, undefined, { signal, ref: false });
+        await this.#inner.send(message, { ...options, resumptionToken: lastEventId });
+      }
+    } catch (error) {
+      // It was cancelled, or its stream was ended after the answer.
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  #headersOf(params: WireMessage["params"]): Record<string, string> {
+    const { name, _meta } = isJsonObject(params) ? params : {};
+    const revision = isJsonObject(_meta) ? _meta["io.modelcontextprotocol/protocolVersion"] : undefined;
+    const { sessionId } = this.#inner;
+    const version = typeof revision === "string" ? revision : this.#protocolVersion;
+    return {
+      ...(sessionId !== undefined && { "mcp-session-id": sessionId }),
+      ...(version !== undefined && { "mcp-protocol-version": version }),
+      ...(typeof revision === "string" && { "mcp-method": "tools/call", "mcp-name": String(name) }),
+    };
+  }
+
   setProtocolVersion(version: string): void {
+    this.#protocolVersion = version;
     this.#inner.setProtocolVersion(version);
   }
 
@@ -118,6 +174,7 @@ export class HttpTransport implements Transport {
     const checked = this.#filter.check(message as unknown as WireMessage);
     if (checked === undefined) return;
     if (checked.method === undefined) this.#streams.answered(checked.id);
+    if (this.#filter.own.deliver(checked)) return;
     this.onmessage?.(this.#hidden(checked) as unknown as JSONRPCMessage);
   }
 }
@@ -179,14 +236,12 @@ const ENDPOINT_MS = 20_000;
 /** Maximum length of the endpoint's URL. */
 const MAX_ENDPOINT = 8_192;
 
-const DATA = "data: ";
-
 /** The parts of an {@link SseTransport}. */
 interface SseTransportOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly filter: WireFilter;
-  /** Opens the stream, with checked events. */
+  /** Opens the stream, whose checked messages are given to {@link SseTransport.receive}. */
   readonly listen: FetchLike;
   readonly post: FetchLike;
 }
@@ -238,7 +293,7 @@ export class SseTransport implements UncheckedTransport {
       const isStream = response.ok && response.headers.get("content-type")?.startsWith("text/event-stream");
       if (!isStream || response.body === null)
         throw new UnsentError(`the server has no stream of events: HTTP ${response.status}`);
-      void this.#read(response.body);
+      void this.#untilEnd(response.body);
       return await this.#endpoint.promise;
     };
     try {
@@ -250,23 +305,14 @@ export class SseTransport implements UncheckedTransport {
     }
   }
 
-  /** @param events The checked events: each message is one line. */
-  async #read(events: NonNullable<Response["body"]>): Promise<void> {
-    let pending = "";
+  /** A message of the stream, which was checked. */
+  receive(message: WireMessage): void {
+    if (!this.#isClosed) this.onmessage?.(message as unknown as JSONRPCMessage);
+  }
+
+  async #untilEnd(stream: NonNullable<Response["body"]>): Promise<void> {
     try {
-      for await (const text of events.pipeThrough(new TextDecoderStream())) {
-        const lines = (pending + text).split("\n");
-        pending = lines.pop() ?? "";
-        for (const line of lines) {
-          if (this.#isClosed) return;
-          if (!line.startsWith(DATA)) continue;
-          this.onmessage?.(JSON.parse(line.slice(DATA.length)) as JSONRPCMessage);
-          // The SDK handles notifications later than answers, which must not overtake them.
-          await new Promise<void>((resolve) => process.nextTick(resolve));
-        }
-        // A server that floods must not block everything else.
-        await new Promise(setImmediate);
-      }
+      for await (const _ of stream) if (this.#isClosed) return;
     } catch (error) {
       if (!this.#isClosed)
         this.#options.filter.problem(error instanceof Error ? error.message : String(error));
@@ -278,21 +324,14 @@ export class SseTransport implements UncheckedTransport {
 
   async send(message: JSONRPCMessage | JSONRPCMessage[]): Promise<void> {
     if (this.#isClosed) throw new UnsentError("the stream of events has ended");
-    const { headers, filter, post } = this.#options;
-    const response = await post(await this.#endpoint.promise, {
+    const { headers, post } = this.#options;
+    const { ok, status } = await post(await this.#endpoint.promise, {
       method: "POST",
       headers: { ...headers, "content-type": "application/json" },
       body: JSON.stringify(message),
       signal: this.#closing.signal,
     });
-    if (response.ok) return;
-    const { status } = response;
-    if (status === 404) {
-      filter.lose("it no longer knows the session (HTTP 404)");
-      throw new SessionGoneError("the server no longer knows the session");
-    }
-    if (status === 400 || status >= 500) filter.lose(`it answered with HTTP ${status}`);
-    throw new Error(`the server answered with HTTP ${status}`);
+    if (!ok) throw new Error(`the server answered with HTTP ${status}`);
   }
 
   setProtocolVersion(): void {}

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { beginning } from "../../../base/text.ts";
 import type { LongRunningEnd, LongRunningProgram } from "../../process/long-running/running-program.ts";
-import { LineSplitter, LineTooLongError } from "./line-splitter.ts";
+import { LineSplitter, LineTooLongError } from "./message-streams.ts";
 import type { Notify } from "./notice.ts";
 import { Rate } from "./rate.ts";
 import { UnsentError } from "./unsent.ts";
@@ -120,7 +120,8 @@ export class StdioTransport implements Transport {
     const bytes = line.at(-1) === 13 ? line.subarray(0, -1) : line;
     if (bytes.length === 0) return undefined;
     const message = this.#filter.receive(bytes);
-    if (message !== undefined) this.onmessage?.(message as unknown as JSONRPCMessage);
+    if (message !== undefined && !this.#filter.own.deliver(message))
+      this.onmessage?.(message as unknown as JSONRPCMessage);
     return message;
   }
 

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { readPartialList, UNUSABLE } from "./lists.ts";
 import type { Notify } from "./notice.ts";
+import { OwnCalls } from "./own-calls.ts";
 import { type OpenCall, OpenCalls } from "./questions/open-calls.ts";
 import { Rate } from "./rate.ts";
 import { checkMessage, isUnusable, type MessageId, readMessage, type WireMessage } from "./wire-message.ts";
@@ -41,6 +42,8 @@ export interface FilteredConnection {
 export class WireFilter {
   /** The calls in which the server can ask. */
   readonly calls: OpenCalls = new OpenCalls();
+  /** The calls that do not go through the SDK: it must not get what belongs to them. */
+  readonly own: OwnCalls = new OwnCalls();
   readonly #notify: Notify;
   readonly #open = new Map<MessageId, string>();
   readonly #unasked = new Rate(MAX_UNASKED);
@@ -49,6 +52,8 @@ export class WireFilter {
   readonly #connection: FilteredConnection;
   /** Whether a stream of messages other than answers was open. */
   hasStream = false;
+  /** Whether there was a sign that the session is lost, which proves nothing by itself. */
+  isSuspected = false;
   /** Whether the connection was established: earlier refusals do not concern a session. */
   isConnected = false;
   #isLost = false;
@@ -83,6 +88,7 @@ export class WireFilter {
   suspect(): void {
     if (!this.hasStream) return;
     this.hasStream = false;
+    this.isSuspected = true;
     this.#connection.onSuspicion?.();
   }
 
@@ -128,11 +134,11 @@ export class WireFilter {
   }
 
   /**
-   * Checks the text of a message that the SDK reads itself. Returns what it may read; `undefined` if it must not.
+   * Reads the text of a message that the SDK may read itself. Returns `undefined` if it must not.
    *
    * @param call The call on whose stream it came, if it is one.
    */
-  pass(text: string, call?: OpenCall): string | undefined {
+  pass(text: string, call?: OpenCall): PassedMessage | undefined {
     if (isSessionError(text)) this.lose("it answered with an error about the session");
     const message = this.#read(text);
     if (message === undefined) return undefined;
@@ -143,7 +149,7 @@ export class WireFilter {
       else this.calls.came(message, call);
     }
     const isAnother = message.error?.code === UNUSABLE_ANSWER || message.result?.[UNUSABLE] !== undefined;
-    return isAnother ? JSON.stringify(message) : text;
+    return { message, text: isAnother ? JSON.stringify(message) : text };
   }
 
   /** An answer that cannot be used fails its request at once. */
@@ -168,7 +174,9 @@ export class WireFilter {
     if (id === undefined || asked === undefined) return undefined;
     this.#open.delete(id);
     if (OF_CALLS.has(asked)) this.#hasAnswered = true;
-    return result === undefined ? message : { ...message, result: setAside(asked, result) };
+    return result === undefined || this.own.has(id)
+      ? message
+      : { ...message, result: setAside(asked, result) };
   }
 
   /**
@@ -195,6 +203,13 @@ export class WireFilter {
       );
     }
   }
+}
+
+/** A message that the filter lets pass, before {@link WireFilter.check}. */
+export interface PassedMessage {
+  readonly message: WireMessage;
+  /** As the SDK may read it. */
+  readonly text: string;
 }
 
 const OF_CALLS: ReadonlySet<string> = new Set(["tools/call", "resources/read", "prompts/get"]);

@@ -4,6 +4,7 @@ import { MAX_DELAY_MS } from "../../../base/timers.ts";
 import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallOptions } from "../../../tool/implementations/remote-implementation.ts";
+import type { OwnCall, OwnCalls } from "./own-calls.ts";
 import { answerRequests, type ServerAsks } from "./questions/asked-requests.ts";
 import type { McpCallLink, OpenCall } from "./questions/open-calls.ts";
 import { inRounds, withPages } from "./questions/rounds.ts";
@@ -56,7 +57,7 @@ export interface ConnectOptions {
   /** Milliseconds for an answer over HTTP, and for `initialize`. Default: {@link REQUEST_MS}. */
   readonly timeoutMs?: number | undefined;
   /** Tracks the calls in which the server can ask, and whether the session was lost. */
-  readonly filter: Pick<WireFilter, "calls" | "isLost" | "hasAnswered">;
+  readonly filter: Pick<WireFilter, "calls" | "own" | "isLost" | "hasAnswered">;
   /** The requests that it may make then. */
   readonly asks: ServerAsks;
 }
@@ -64,14 +65,18 @@ export interface ConnectOptions {
 /** A live connection to a server, over any transport. It ends once, and is not opened again. */
 export class Wire {
   readonly #client: Client;
+  readonly #sdk: Sdk;
+  readonly #transport: Transport;
   readonly #filter: ConnectOptions["filter"];
   readonly isStdio: boolean;
   #isClosed = false;
 
-  private constructor(client: Client, filter: ConnectOptions["filter"], isStdio: boolean) {
+  private constructor(client: Client, sdk: Sdk, transport: Transport, filter: ConnectOptions["filter"]) {
     this.#client = client;
+    this.#sdk = sdk;
+    this.#transport = transport;
     this.#filter = filter;
-    this.isStdio = isStdio;
+    this.isStdio = "pid" in transport;
   }
 
   /**
@@ -97,12 +102,13 @@ export class Wire {
       // call can be asked.
       capabilities: asks,
     });
-    const wire = new Wire(client, filter, isStdio);
+    const wire = new Wire(client, sdk, transport, filter);
     answerRequests(client, asks, (request, context) => filter.calls.ask(request, context));
     // The filter reports the problem. Nothing else in these errors is known to be safe to show.
     client.onerror = () => {};
     client.onclose = () => {
       wire.#isClosed = true;
+      filter.own.close();
       events.onClose();
     };
     client.setNotificationHandler("notifications/tools/list_changed", () => events.onListChanged("tools"));
@@ -171,16 +177,16 @@ export class Wire {
     let requests = 0;
     const send = async (retry: JsonObject): Promise<JsonObject> => {
       requests++;
-      const result: unknown = await this.#client.callTool(
-        { ...retry, ...withTrace(this.#declared(call), trace), name, arguments: args },
-        {
-          signal,
-          timeout: MAX_DELAY_MS,
-          allowInputRequired: true,
-          toolDefinition: { name, inputSchema: inputSchema as { type: "object" } },
-          ...(onProgress && { onprogress: onProgress }),
-        },
-      );
+      const params = { ...retry, ...withTrace(this.#declared(call), trace), name, arguments: args };
+      const own: OwnCall = { name, params, isModern: this.isModern, inputSchema, signal, onProgress };
+      if (this.#filter.own.takes(own)) return await this.#filter.own.send(own, this.#sender);
+      const result: unknown = await this.#client.callTool(params, {
+        signal,
+        timeout: MAX_DELAY_MS,
+        allowInputRequired: true,
+        toolDefinition: { name, inputSchema: inputSchema as { type: "object" } },
+        ...(onProgress && { onprogress: onProgress }),
+      });
       return wholeOf(result);
     };
     try {
@@ -211,6 +217,19 @@ export class Wire {
     return withoutResultType(await this.#filter.calls.during(call, () => inRounds(send, call)));
   }
 
+  /** What calls that do not go through the SDK are sent with. */
+  get #sender(): Parameters<OwnCalls["send"]>[1] {
+    const sdk = this.#sdk;
+    const envelope: JsonObject = this.isModern
+      ? {
+          [sdk.PROTOCOL_VERSION_META_KEY]: this.#client.getNegotiatedProtocolVersion() ?? "",
+          [sdk.CLIENT_INFO_META_KEY]: CLIENT_INFO,
+          [sdk.CLIENT_CAPABILITIES_META_KEY]: {},
+        }
+      : {};
+    return { sdk, transport: this.#transport, envelope };
+  }
+
   /** A server of 2026-07-28 learns with each request what its client can be asked. */
   #declared({ link, onLog }: OpenCall): JsonObject {
     if (!this.isModern) return {};
@@ -228,6 +247,11 @@ export class Wire {
     const request = { method, params } as { method: string; params: Record<string, unknown> };
     const options = { timeout: REQUEST_MS, ...(signal && { signal }) };
     return wholeOf(await this.#client.request(request, ANYTHING, options));
+  }
+
+  /** Asks the server for any answer. The revision of 2026 has no `ping`. Throws what {@link request} does. */
+  async ping(signal?: AbortSignal): Promise<void> {
+    await this.request(this.isModern ? "server/discover" : "ping", {}, signal);
   }
 
   /** Subscribes to changes of lists, where the revision needs that. Resolves to `undefined` where it does not. */

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { checkedEvents, MessageRoom } from "../../../../src/sandboxes/remote/mcp-client/http-fetch.ts";
+import { checkedEvents, MessageRoom } from "../../../../src/sandboxes/remote/mcp-client/message-streams.ts";
 import { WireFilter } from "../../../../src/sandboxes/remote/mcp-client/wire-filter.ts";
 
 const NOTIFICATION = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"é"}}';

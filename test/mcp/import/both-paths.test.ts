@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import { bodyOf, serve } from "./http-servers.ts";
+import { open } from "./open-hostile.ts";
+
+// Calls go to servers past the SDK's client, except those whose arguments are sent as headers. What servers answer must mean the same.
+
+const text = { type: "text", text: "t" };
+
+/** What a server answers to a call, after `id`. */
+const ANSWERS: Readonly<Record<string, object>> = {
+  "a result": { result: { content: [text] } },
+  "a complete result": { result: { resultType: "complete", content: [text], _meta: { a: 1 } } },
+  "a failure": { result: { content: [text], isError: true } },
+  "no content": { result: {} },
+  "content that is no list": { result: { content: "t" } },
+  "a type of result that is unknown": { result: { resultType: "other", content: [text] } },
+  "a type of result that is a number": { result: { resultType: 1, content: [text] } },
+  "a request for input without requests": { result: { resultType: "input_required" } },
+  "a request for input": {
+    result: {
+      resultType: "input_required",
+      inputRequests: { a: { method: "roots/list", params: {} } },
+      requestState: "s",
+    },
+  },
+  "an error": { error: { code: -32_000, message: "out of order", data: { a: 1 } } },
+  "an error without a message": { error: { code: -32_000 } },
+  "neither result nor error": {},
+  "a result that is no object": { result: 1 },
+};
+
+/** Serves two equal tools, one of whose arguments is sent as a header, in 2026-07-28. */
+function serveAnswer(answer: object, isStream: boolean) {
+  return serve(async (request, response) => {
+    const { id, method } = await bodyOf(request);
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    if (id === undefined) return void response.writeHead(202).end();
+    const plain = { type: "object", properties: { a: { type: "string" } } };
+    const headers = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A" } } };
+    const listed = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
+    const about = { capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } };
+    const results: Record<string, object> = {
+      "server/discover": { ...listed, ...about, supportedVersions: ["2026-07-28"] },
+      "tools/list": {
+        ...listed,
+        tools: [
+          { name: "plain", inputSchema: plain },
+          { name: "headers", inputSchema: headers },
+        ],
+      },
+    };
+    const result = results[method];
+    const missing = { error: { code: -32_601, message: "no" } };
+    const body = method === "tools/call" ? answer : result === undefined ? missing : { result };
+    const sent = JSON.stringify({ jsonrpc: "2.0", id, ...body });
+    const streams = isStream && method === "tools/call";
+    response.writeHead(200, { "content-type": streams ? "text/event-stream" : "application/json" });
+    response.end(streams ? `: hello\nevent: message\ndata: ${sent}\n\n` : sent);
+  });
+}
+
+describe("A server that answers", () => {
+  const cases = Object.keys(ANSWERS).flatMap((name) => [
+    [name, "in a document"] as const,
+    [name, "in a stream"] as const,
+  ]);
+  test.each(cases)("%s %s is understood as the SDK understands it", async (name, form) => {
+    await using served = await serveAnswer(ANSWERS[name] ?? {}, form === "in a stream");
+    await using opened = await open({ web: served.options });
+    const [own, sdk] = await Promise.all(
+      ["plain", "headers"].map(async (tool) => {
+        const { success, output, error } = await opened.call(`mcp_web_${tool}`, { a: "b" });
+        return {
+          success,
+          output,
+          error: error && { ...error, message: error.message.replaceAll(`mcp_web_${tool}`, "TOOL") },
+        };
+      }),
+    );
+    expect(own).toEqual(sdk);
+  });
+});
+
+test("A stream that ends before its answer is continued after its last event", async () => {
+  const asked: (string | undefined)[] = [];
+  await using served = await serve(async (request, response) => {
+    const { id, method } = await bodyOf(request);
+    const stream = { "content-type": "text/event-stream" };
+    if (request.method === "GET") {
+      const last = request.headers["last-event-id"];
+      if (last === undefined) return void response.writeHead(405).end();
+      asked.push(String(last));
+      const answer = { jsonrpc: "2.0", id: callId, result: { content: [text] } };
+      response.writeHead(200, stream);
+      return void response.end(`id: e2\ndata: ${JSON.stringify(answer)}\n\n`);
+    }
+    if (id === undefined) return void response.writeHead(202).end();
+    if (method === "tools/call") {
+      callId = id;
+      response.writeHead(200, stream);
+      return void response.end("retry: 500\nid: e1\ndata: \n\n");
+    }
+    const about = { capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } };
+    const results: Record<string, object> = {
+      initialize: { ...about, protocolVersion: "2025-11-25" },
+      "tools/list": { tools: [{ name: "x", inputSchema: { type: "object" } }] },
+    };
+    const result = results[method];
+    const answer = result === undefined ? { error: { code: -32_601, message: "no" } } : { result };
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+  });
+  let callId: number | string = 0;
+  await using opened = await open({ web: served.options });
+  expect((await opened.call("mcp_web_x")).output).toMatchObject({ content: [text] });
+  expect(asked).toEqual(["e1"]);
+});
