@@ -46,7 +46,7 @@ async function openDirect(revision: Revision): Promise<OpenCase> {
 async function openBareProxy(revision: Revision): Promise<OpenCase> {
   const servers = await startEchoServers();
   const { origin, pathname } = new URL(servers.urls[0] ?? "");
-  const proxy = fork(new URL("./bare-proxy.ts", import.meta.url), [origin]);
+  const proxy = fork(new URL("../gateway/bare-proxy.ts", import.meta.url), [origin]);
   const [port] = (await once(proxy, "message")) as [number];
   return callsOf(await connectHttp(`http://127.0.0.1:${port}${pathname}`, revision), "echo", () => {
     proxy.kill();

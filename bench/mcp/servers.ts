@@ -57,18 +57,30 @@ export interface ConfiguredCommand extends Disposable {
   readonly args: readonly string[];
 }
 
+/** What a config has in addition. */
+export interface MoreConfig {
+  /** Rules before the one that allows the calls. */
+  readonly rules?: readonly object[];
+  readonly journal?: object;
+}
+
 /** Writes a config with MCP servers, all of whose tools may be called. */
-export function commandBefore(command: readonly string[], servers: object): ConfiguredCommand {
+export function commandBefore(
+  command: readonly string[],
+  servers: object,
+  { rules = [], ...more }: MoreConfig = {},
+): ConfiguredCommand {
   const folder = mkdtempSync(join(tmpdir(), "sandgate-bench-"));
   const config = {
     mcp: { servers, classes: { "mcp_*": "read" } },
-    policy: { rules: [{ tools: ["mcp_*"], effect: "allow", sandboxes: ["remote"] }] },
+    policy: { rules: [...rules, { tools: ["mcp_*"], effect: "allow", sandboxes: ["remote"] }] },
     server: {
       sessions: true,
       mcp: {},
       credentials: [{ id: "bench", token: { file: "token" }, roles: ["caller"] }],
     },
     log: { level: "error" },
+    ...more,
   };
   const file = join(folder, "sandgate.yaml");
   writeFileSync(file, stringify(config));
@@ -76,7 +88,7 @@ export function commandBefore(command: readonly string[], servers: object): Conf
   return {
     command: process.execPath,
     args: [SANDGATE, ...command, "--config", file],
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
