@@ -48,12 +48,6 @@ export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
 });
 
 /**
- * Maximum bytes of all bodies that are buffered at once, as a multiple of `bodyBytes`. Every caller may always buffer one body
- * of this size, even if the total is exhausted.
- */
-export const HELD_BODIES = 64;
-
-/**
  * Adds the defaults to limits.
  *
  * @throws {TypeError} if a limit is not a positive integer (`drainDelayMs` may be 0), or a time exceeds the longest delay of a timer.

@@ -1,7 +1,17 @@
 import type { DispatchContext } from "../engine/call/context.ts";
 import type { CallJournal } from "../engine/call/journal.ts";
-import { CALL_SECONDS, Histogram, largest, type Metric, single } from "../http/prometheus-text.ts";
-import { CallMetrics, type EndedCall, MAX_CALLERS } from "./call-metrics.ts";
+import {
+  CALL_SECONDS,
+  CallMetrics,
+  type EndedCall,
+  Histogram,
+  increment,
+  labelled,
+  largest,
+  MAX_CALLERS,
+  type Metric,
+  single,
+} from "../http/metrics.ts";
 
 /** Current values, which are not counted here. */
 export interface Gauges {
@@ -22,15 +32,12 @@ export interface Gauges {
 export class ExecutorMetrics {
   readonly calls: CallMetrics = new CallMetrics();
   readonly #executions = new Map<string, number>();
-  readonly #problems = new Map<string, number>();
   readonly #seconds = new Histogram(
     "sandgate_dispatch_seconds",
     "Seconds from a call's arrival to its execution.",
     CALL_SECONDS,
   );
   #replayed = 0;
-  #refusedConnections = 0;
-  #refusedHandshakes = 0;
 
   /** Counts an execution. Its `durationMs` is from the call's arrival. */
   executed(call: EndedCall, isKnownTool: boolean): void {
@@ -39,24 +46,9 @@ export class ExecutorMetrics {
     this.#seconds.observe(call.durationMs / 1_000);
   }
 
-  /** Counts a request that was answered with a problem. */
-  refused(code: string): void {
-    increment(this.#problems, code);
-  }
-
   /** Counts a request for a call that has run before, or is running. */
   replayed(): void {
     this.#replayed++;
-  }
-
-  /** Counts a connection that was closed because there are too many. */
-  connectionRefused(): void {
-    this.#refusedConnections++;
-  }
-
-  /** Counts a connection whose TLS handshake failed. */
-  refusedHandshake(): void {
-    this.#refusedHandshakes++;
   }
 
   read(gauges: Gauges): readonly Metric[] {
@@ -64,24 +56,11 @@ export class ExecutorMetrics {
       labelled("executions_total", "Executions of this executor, by outcome: ok, or the error's code.", {
         outcome: this.#executions,
       }),
-      labelled("problems_total", "Requests answered with a problem, by code.", { code: this.#problems }),
       single(
         "sandgate_replays_total",
         "counter",
         "Requests for a call that already ran or was running.",
         this.#replayed,
-      ),
-      single(
-        "sandgate_connections_refused_total",
-        "counter",
-        "Connections that were closed because there were too many.",
-        this.#refusedConnections,
-      ),
-      single(
-        "sandgate_tls_handshakes_refused_total",
-        "counter",
-        "Connections whose TLS handshake failed.",
-        this.#refusedHandshakes,
       ),
       ...this.calls.metrics,
       ...gaugesOf(gauges),
@@ -129,16 +108,4 @@ function journalMetrics({ problem, backlog, lost = 0 }: CallJournal): readonly M
     metric("lag_seconds", "The age of the oldest of these records.", oldestMs / 1_000),
     metric("lost_records_total", "Records that could neither be written nor buffered.", lost, "counter"),
   ];
-}
-
-function increment(counts: Map<string, number>, name: string): void {
-  counts.set(name, (counts.get(name) ?? 0) + 1);
-}
-
-/** A counter with one label. */
-function labelled(name: string, help: string, counted: Record<string, ReadonlyMap<string, number>>): Metric {
-  const samples = Object.entries(counted).flatMap(([label, counts]) =>
-    Array.from(counts, ([key, value]) => ({ labels: { [label]: key }, value })),
-  );
-  return { name: `sandgate_${name}`, type: "counter", help, samples };
 }

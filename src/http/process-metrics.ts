@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { PACKAGE_FOLDER } from "../base/package-folder.ts";
-import { type Metric, single } from "./prometheus-text.ts";
+import { type Metric, single } from "./metrics.ts";
 
 /** Milliseconds between two measurements of the event loop's lag. */
 const RESOLUTION_MS = 20;

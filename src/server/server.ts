@@ -1,51 +1,100 @@
 import { EventStream } from "../engine/call/events.ts";
 import { checkResultBudget } from "../engine/result-budget.ts";
-import { Executor } from "../executor/executor.ts";
-import { completeLimits } from "../executor/limits.ts";
-import { contextOf } from "../executor/options.ts";
+import { type ExecutorCalls, openExecutorCalls } from "../executor/executor.ts";
+import { completeLimits, type ExecutorLimits } from "../executor/limits.ts";
+import type { ExecutorContext } from "../executor/once/call-runner.ts";
+import { partsOf } from "../executor/options.ts";
+import type { Credentials } from "../http/authentication.ts";
+import { Clients, needsExecutor, withCredentials } from "../http/clients.ts";
+import { HttpServer, type ListeningOptions } from "../http/http-server.ts";
 import { Origins } from "../http/request.ts";
+import { TokenSenders } from "../http/token-senders.ts";
 import type { McpServer } from "../mcp/server/mcp-server.ts";
-import type { McpServerOptions } from "../mcp/server/options.ts";
-import type { RuntimePolicy } from "../policy/policy.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import { Modes } from "../sessions/modes/modes.ts";
 import type { SessionsOptions } from "../sessions/options.ts";
-import type { Session } from "../sessions/session.ts";
 import { openSessions, type Sessions } from "../sessions/sessions.ts";
 import { MemorySessionStore } from "../sessions/store/memory-store.ts";
 import { absolutePath } from "../sessions/trusted-workspaces.ts";
-import { Clients } from "./access/client.ts";
-import { needsExecutor, withCredentials } from "./access/credential.ts";
 import { Admin } from "./admin.ts";
 import { CallRepeats } from "./call-repeats.ts";
-import type { CalledSession } from "./console/calls/console-call.ts";
-import { type Console, openConsole, type ServedConsole } from "./console/console.ts";
-import { checkNotify } from "./notifying/notify.ts";
-import {
-  checkReloadedNames,
-  checkServerNames,
-  type ReloadedOptions,
-  type ServedMcp,
-  type ServerOptions,
-} from "./options.ts";
+import { type Console, openConsole } from "./console/console.ts";
+import { McpRoutes } from "./mcp-routes.ts";
+import { checkNotify, type Notify } from "./notifying/notify.ts";
+import { checkReloadedNames, checkServerNames, type ReloadedOptions, type ServerOptions } from "./options.ts";
 import { ReloadableTools } from "./reloadable-tools.ts";
-import { SessionService } from "./service.ts";
+import { SessionRoutes } from "./routes/app.ts";
+import { type CallerBounds, SessionService } from "./service.ts";
 import { SessionMetrics } from "./session-metrics.ts";
-import { McpRoutes, SessionRoutes } from "./session-routes.ts";
 
-interface ServerParts {
-  readonly executor: Executor;
-  readonly sessions: Sessions;
-  readonly tools: ReloadableTools;
-  readonly routes: SessionRoutes;
-  /** That of new sessions. */
-  readonly mode: SessionMode;
-  readonly mcp: McpServer | undefined;
+/** The options of a server, checked. */
+interface Settings {
+  readonly options: ServerOptions;
+  readonly context: ExecutorContext;
+  readonly listening: ListeningOptions;
+  readonly limits: ExecutorLimits;
+  readonly bounds: CallerBounds;
+  readonly origins: Origins;
+  /** Those of the executor and those with roles. */
+  readonly credentials: Credentials;
+  readonly notify: Notify | undefined;
+}
+
+/** @throws {TypeError} if an option is invalid. */
+function settingsOf(options: ServerOptions): Settings {
+  checkServerNames(options);
+  const {
+    sessions,
+    credentials = [],
+    origins = [],
+    mcp,
+    console,
+    executor = false,
+    history,
+    ...given
+  } = options;
+  const { policyFile, beforePolicy, onAdmin, ...others } = given;
+  const { mode = "cautious", workspaces = [] } = sessions;
+  const { context, listening, credentials: own } = partsOf(others);
+  new Modes(sessions.confirmations?.modes).resolve(mode);
+  if (sessions.resultBudget !== undefined) checkResultBudget(sessions.resultBudget);
+  const limits = completeLimits(options.limits);
+  const paths = workspaces.map((path) => absolutePath(path, "a workspace"));
+  const access = withCredentials(own, credentials, executor);
+  const hasOtherCallers = mcp?.oauth !== undefined || console?.operator !== undefined;
+  if (!executor && credentials.length === 0 && !hasOtherCallers)
+    throw new TypeError(needsExecutor("a server without credentials", "credentials with the role 'caller'"));
+  return {
+    options,
+    context,
+    listening,
+    limits,
+    bounds: { mode, workspaces: paths, bodyBytes: limits.bodyBytes },
+    origins: new Origins(origins, console !== undefined),
+    credentials: access,
+    notify: sessions.notify && checkNotify(sessions.notify),
+  };
+}
+
+/** The calls of a server, as its console follows them: those of sessions, and those of its executor. */
+interface Followed {
   readonly console: Console | undefined;
-  readonly operator: ServedConsole["operator"];
-  readonly executorPolicy: RuntimePolicy;
-  readonly hasExecutor: boolean;
+  /** What sessions run under, and where their events go. */
+  readonly session: Pick<ExecutorContext, "policy"> & { readonly events: EventStream };
+  /** The same for the executor. */
+  readonly executor: Pick<ExecutorContext, "policy" | "events">;
+}
+
+/** What a server is made of. */
+interface ServerParts {
+  readonly settings: Settings;
+  readonly tools: ReloadableTools;
+  readonly followed: Followed;
+  readonly sessions: Sessions;
+  readonly mcp: McpServer | undefined;
+  readonly calls: ExecutorCalls;
+  readonly http: HttpServer;
 }
 
 /** A server of sessions, which can be an executor, too. `docs/http-api.md` describes its API. */
@@ -54,156 +103,69 @@ export class Server implements AsyncDisposable {
   readonly sessions: Sessions;
   /** What serves MCP; `undefined` unless the options have `mcp`. */
   readonly mcp: McpServer | undefined;
-  readonly #executor: Executor;
-  readonly #tools: ReloadableTools;
-  readonly #routes: SessionRoutes;
-  readonly #mode: SessionMode;
-  readonly #console: Console | undefined;
-  readonly #operator: ServedConsole["operator"];
-  readonly #executorPolicy: RuntimePolicy;
-  readonly #hasExecutor: boolean;
+  readonly #parts: ServerParts;
 
-  private constructor({ executor, sessions, tools, routes, mode, mcp, ...more }: ServerParts) {
-    this.#executor = executor;
-    this.#console = more.console;
-    this.#operator = more.operator;
-    this.#executorPolicy = more.executorPolicy;
-    this.#hasExecutor = more.hasExecutor;
-    this.sessions = sessions;
-    this.mcp = mcp;
-    this.#tools = tools;
-    this.#routes = routes;
-    this.#mode = mode;
+  private constructor(parts: ServerParts) {
+    this.sessions = parts.sessions;
+    this.mcp = parts.mcp;
+    this.#parts = parts;
   }
 
   /** See {@link startServer}. @internal */
   static async start(options: ServerOptions): Promise<Server> {
-    checkServerNames(options);
-    const {
-      sessions: served,
-      credentials = [],
-      origins: pages = [],
-      mcp: servedMcp,
-      console: servedConsole,
-      executor: hasExecutor = false,
-      ...others
-    } = options;
-    const { history, policyFile, beforePolicy, onAdmin, ...given } = others;
-    const { mode = "cautious", workspaces = [], durable } = served;
-    const persistence =
-      durable === undefined ? { store: served.store ?? new MemorySessionStore() } : { durable };
-    const { limits } = given;
-    const context = contextOf(given);
-    new Modes(served.confirmations?.modes).resolve(mode);
-    if (served.resultBudget !== undefined) checkResultBudget(served.resultBudget);
-    const complete = completeLimits(limits);
-    const { bodyBytes } = complete;
-    const paths = workspaces.map((path) => absolutePath(path, "a workspace"));
-    const bounds = { mode, workspaces: paths, bodyBytes };
-    const notify = served.notify && checkNotify(served.notify);
-    const origins = new Origins(pages, servedConsole !== undefined);
-    const access = withCredentials(given, credentials, hasExecutor);
-    if (!hasExecutor && credentials.length === 0 && !hasOtherCallers(options))
-      throw new TypeError(
-        needsExecutor("a server without credentials", "credentials with the role 'caller'"),
-      );
+    const settings = settingsOf(options);
+    const { context, limits } = settings;
+    // If a part cannot start, those before it are closed, the last one first. The HTTP server closes all that it serves.
+    await using started = new AsyncDisposableStack();
     const tools = new ReloadableTools(context);
+    const clients = new Clients(options.credentials ?? [], options.console?.operator);
     // Calls of an earlier process can continue while the sessions open.
-    let sessionsOf: Sessions | undefined;
-    const console =
-      servedConsole &&
-      (await openConsole(servedConsole, tools, {
-        journal: context.journal !== undefined,
-        redaction: context.redaction,
-        sessionOf: (id) => openedSession(sessionsOf?.get(id)),
-      }));
-    const admin = new Admin(tools, {
-      ...(policyFile !== undefined && { policyFile }),
-      ...(beforePolicy && { beforePolicy }),
-      onAdmin: (event) => {
-        console?.pageChanges.change();
-        // What clients are listed depends on the policy.
-        if (event.action === "policy-replaced") routesOf?.toolsChanged();
-        onAdmin?.(event);
-      },
+    const opening: { sessions?: Sessions } = {};
+    const followed = await follow(settings, tools, opening);
+    const sessions = started.use(await openServedSessions(settings, tools, followed));
+    opening.sessions = sessions;
+    const mcp = await openMcp(settings, { tools, followed, sessions });
+    if (mcp !== undefined) started.defer(() => mcp.drain(0));
+    const admin = openAdmin(settings, { tools, followed, mcp: mcp?.server });
+    const service = openService(settings, { tools, followed, sessions, admin, clients });
+    started.defer(() => service.close(0));
+    const { events } = followed.session;
+    const routes = new SessionRoutes({
+      service,
+      metrics: new SessionMetrics({ sessions, admin, tools, events }),
+      othersDrained: async () => mcp?.drain(limits.drainMs),
     });
-    let routesOf: SessionRoutes | undefined;
-    const operator = servedConsole?.operator;
-    const events = eventsBefore(context.events);
-    const executed = console && eventsBefore(context.events);
-    console?.follow("session", events);
-    if (executed !== undefined) console?.follow("executor", executed);
-    const policy = console?.observe("session", tools) ?? tools.policy;
-    const executorPolicy = console?.observe("executor", tools) ?? tools.policy;
-    const sessions = await openSessions({
-      ...(context as unknown as SessionsOptions),
-      registry: tools.registry,
-      policy,
-      events,
-      ...persistence,
-      ...(served.confirmations && { confirmations: served.confirmations }),
-      ...(served.limits && { limits: served.limits }),
-      ...(served.resultBudget && { resultBudget: served.resultBudget }),
-    });
-    sessionsOf = sessions;
-    try {
-      const redaction = context.redaction ?? new Redaction();
-      const repeats = history && new CallRepeats({ ...context, registry: tools.registry, policy, events });
-      const inspected = { registry: tools.registry, redaction, history, repeats };
-      const service = new SessionService({
-        sessions,
-        admin,
-        events,
-        bounds,
-        inspected,
-        approves: (id, session) => routesOf?.approves(id, session) ?? false,
-        notify,
-        console,
-      });
-      const metrics = new SessionMetrics({ sessions, admin, tools, events });
-      const clients = new Clients(credentials, operator);
-      const common = { sessions, registry: tools.registry, events };
-      const mcp = servedMcp && (await openMcp(servedMcp, { ...common, session: () => ({ mode }) }));
-      const routes = new SessionRoutes({
-        service,
+    const calls = openExecutorCalls(
+      { ...context, ...followed.executor },
+      { limits, frames: options.frames, refuseIfPaused: () => service.refuseIfPaused() },
+    );
+    const http = await HttpServer.start(
+      {
+        ...settings.listening,
+        limits,
+        credentials: settings.credentials,
+        hasOtherCredentials: options.executor !== true || options.mcp?.oauth !== undefined,
+        backlog: calls.backlog,
+        processId: calls.dispatcher.processId,
         clients,
-        origins,
-        limits: complete,
-        mcp,
-        metrics,
-        hasExecutor,
-      });
-      routesOf = routes;
-      const executor = await Executor.start(
-        { ...given, ...access, policy: executorPolicy, ...(executed && { events: executed }) },
-        routes,
-      );
-      return new Server({
-        executor,
-        sessions,
-        tools,
-        routes,
-        mode,
-        mcp: mcp?.server,
-        console,
-        operator,
-        executorPolicy,
-        hasExecutor,
-      });
-    } catch (error) {
-      await sessions.close();
-      throw error;
-    }
+        origins: settings.origins,
+        logins: followed.console?.logins,
+        accessTokens: mcp?.tokens,
+      },
+      [calls.routes, ...(mcp === undefined ? [] : [mcp]), routes],
+    );
+    started.move();
+    return new Server({ settings, tools, followed, sessions, mcp: mcp?.server, calls, http });
   }
 
-  /** See {@link Executor.scheme}. */
+  /** Whether it serves HTTPS. */
   get scheme(): "http" | "https" {
-    return this.#executor.scheme;
+    return this.#parts.http.scheme;
   }
 
   /** See {@link Executor.address}. */
   get address(): string {
-    return this.#executor.address;
+    return this.#parts.http.address;
   }
 
   /**
@@ -212,9 +174,9 @@ export class Server implements AsyncDisposable {
    * @throws {TypeError} if the options have no operator.
    */
   issueConsoleToken(): string {
-    if (this.#console === undefined)
-      throw new TypeError("the server has no console: see its option 'console'");
-    return this.#console.issueToken();
+    const { console } = this.#parts.followed;
+    if (console === undefined) throw new TypeError("the server has no console: see its option 'console'");
+    return console.issueToken();
   }
 
   /**
@@ -228,15 +190,16 @@ export class Server implements AsyncDisposable {
    */
   reload(options: ReloadedOptions): void {
     checkReloadedNames(options);
-    const { registry, policy, credentials = [], modes, ...own } = options;
-    if (modes !== undefined) new Modes(modes).resolve(this.#mode);
-    const access = withCredentials(own, credentials, this.#hasExecutor);
-    this.#executor.reload({ registry, policy: this.#executorPolicy, ...access });
-    this.#tools.replace({ registry, policy });
-    this.#routes.reload(new Clients(credentials, this.#operator));
+    const { registry, policy, credentials = [], modes, tls, ...own } = options;
+    const { settings, tools, followed, calls, http } = this.#parts;
+    if (modes !== undefined) new Modes(modes).resolve(settings.bounds.mode);
+    const access = withCredentials(own, credentials, settings.options.executor === true);
+    http.reload(access, { tls, holders: credentials });
+    calls.dispatcher.replace({ registry, policy: followed.executor.policy });
+    tools.replace({ registry, policy });
     if (modes !== undefined) this.sessions.replaceModes(modes);
-    this.#routes.toolsChanged();
-    this.#console?.pageChanges.change();
+    this.mcp?.toolsChanged();
+    followed.console?.pageChanges.change();
   }
 
   /**
@@ -244,7 +207,7 @@ export class Server implements AsyncDisposable {
    * in the store.
    */
   close(): Promise<void> {
-    return this.#executor.close();
+    return this.#parts.http.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -262,19 +225,37 @@ export function startServer<Embedder = unknown>(options: ServerOptions<Embedder>
   return Server.start(options as unknown as ServerOptions);
 }
 
-/** Whether the sessions can be used without credentials: with access tokens, or at the console. */
-function hasOtherCallers({ mcp, console }: Pick<ServerOptions, "mcp" | "console">): boolean {
-  return mcp?.oauth !== undefined || console?.operator !== undefined;
+/** Opens the console, if there is one, and has it follow the calls. */
+async function follow(
+  { options, context }: Settings,
+  tools: ReloadableTools,
+  opening: { readonly sessions?: Sessions },
+): Promise<Followed> {
+  const own = context.events;
+  const events = eventsBefore(own);
+  if (options.console === undefined)
+    return {
+      console: undefined,
+      session: { policy: tools.policy, events },
+      executor: { policy: tools.policy, ...(own && { events: own }) },
+    };
+  const console = await openConsole(options.console, tools, {
+    journal: context.journal !== undefined,
+    redaction: context.redaction,
+    sessionOf: (id) => {
+      const session = opening.sessions?.get(id);
+      return session && { name: session.name, openedAt: session.openedAt };
+    },
+  });
+  const executed = eventsBefore(own);
+  console.follow("session", events);
+  console.follow("executor", executed);
+  return {
+    console,
+    session: { policy: console.observe("session", tools), events },
+    executor: { policy: console.observe("executor", tools), events: executed },
+  };
 }
-
-async function openMcp({ oauth, ...options }: ServedMcp, common: CommonMcpOptions): Promise<McpRoutes> {
-  // Loaded only for those who need them.
-  const tokens = oauth && (await (await import("./mcp/token-senders.ts")).TokenSenders.open(oauth));
-  const { openMcpServer } = await import("../mcp/server/mcp-server.ts");
-  return new McpRoutes(await openMcpServer({ ...options, ...common }), tokens);
-}
-
-type CommonMcpOptions = Pick<McpServerOptions, "sessions" | "registry" | "events" | "session">;
 
 /** The events of sessions alone, which pass on to the embedder's. A client of the executor names its sessions as it likes. */
 function eventsBefore(own: EventStream | undefined): EventStream {
@@ -283,6 +264,83 @@ function eventsBefore(own: EventStream | undefined): EventStream {
   return events;
 }
 
-function openedSession(session: Session | undefined): CalledSession | undefined {
-  return session && { name: session.name, openedAt: session.openedAt };
+function openServedSessions(
+  { options, context }: Settings,
+  { registry }: ReloadableTools,
+  { session }: Followed,
+): Promise<Sessions> {
+  const { confirmations, limits, resultBudget, durable, store } = options.sessions;
+  return openSessions({
+    ...(context as unknown as SessionsOptions),
+    ...session,
+    registry,
+    ...(durable === undefined ? { store: store ?? new MemorySessionStore() } : { durable }),
+    ...(confirmations && { confirmations }),
+    ...(limits && { limits }),
+    ...(resultBudget && { resultBudget }),
+  });
+}
+
+/** The parts of a server that others use. */
+type OpenParts = Pick<ServerParts, "tools" | "followed" | "sessions">;
+
+async function openMcp(
+  { options, bounds }: Settings,
+  { tools, followed, sessions }: OpenParts,
+): Promise<McpRoutes | undefined> {
+  if (options.mcp === undefined) return undefined;
+  const { oauth, ...served } = options.mcp;
+  await using started = new AsyncDisposableStack();
+  const tokens = oauth && (await TokenSenders.open(oauth));
+  if (tokens !== undefined) started.defer(() => tokens.close());
+  // Loaded only for those who need it.
+  const { openMcpServer } = await import("../mcp/server/mcp-server.ts");
+  const { registry } = tools;
+  const { events } = followed.session;
+  const session = (): { readonly mode: SessionMode } => ({ mode: bounds.mode });
+  const server = await openMcpServer({ ...served, sessions, registry, events, session });
+  started.move();
+  return new McpRoutes({ server, tokens });
+}
+
+function openAdmin(
+  { options }: Settings,
+  { tools, followed, mcp }: Pick<ServerParts, "tools" | "followed" | "mcp">,
+): Admin {
+  const { policyFile, beforePolicy, onAdmin } = options;
+  return new Admin(tools, {
+    ...(policyFile !== undefined && { policyFile }),
+    ...(beforePolicy && { beforePolicy }),
+    onAdmin: (event) => {
+      followed.console?.pageChanges.change();
+      // What clients are listed depends on the policy.
+      if (event.action === "policy-replaced") mcp?.toolsChanged();
+      onAdmin?.(event);
+    },
+  });
+}
+
+function openService(
+  { options, context, bounds, notify }: Settings,
+  {
+    tools: { registry },
+    followed: { console, session },
+    sessions,
+    admin,
+    clients,
+  }: OpenParts & { readonly admin: Admin; readonly clients: Clients },
+): SessionService {
+  const { history } = options;
+  const redaction = context.redaction ?? new Redaction();
+  const repeats = history && new CallRepeats({ ...context, ...session, registry });
+  return new SessionService({
+    sessions,
+    admin,
+    events: session.events,
+    bounds,
+    inspected: { registry, redaction, history, repeats },
+    approves: (id, of) => clients.approves(id, of),
+    notify,
+    console,
+  });
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { EventStream } from "../engine/call/events.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import type { Client } from "../http/clients.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { draining, notFound, overloaded, paused } from "../http/refusals.ts";
-import { UnreadAnswers, type UnreadBytes } from "../http/respond.ts";
+import type { UnreadBytes } from "../http/respond.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import type { SessionCore } from "../sessions/calls/core.ts";
@@ -11,14 +13,12 @@ import type { ResumedMessage, Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { AcceptedMessage, Turn } from "../sessions/turn.ts";
 import type { SessionEvent } from "../shapes/turns.ts";
-import type { Client } from "./access/client.ts";
 import type { Admin } from "./admin.ts";
 import type { CallRepeats } from "./call-repeats.ts";
 import type { Console } from "./console/console.ts";
 import { EventLogs, type LoggedEvent } from "./events/event-log.ts";
 import { type EventStreamOptions, type FinalEvent, StreamRoom } from "./events/event-stream.ts";
 import { nestedEvent, publicConfirmationEvent, publicEvent } from "./events/public-event.ts";
-import type { Exchange } from "./exchange.ts";
 import { MessagesUnderWay, RetainedTurns, type TurnPlace } from "./message-bounds.ts";
 import { AnswerLinks } from "./notifying/answer-links.ts";
 import { Notifier } from "./notifying/notifier.ts";
@@ -234,11 +234,6 @@ export class SessionService {
       acquire: (bytes) => unread.acquire(name, bytes),
       release: (bytes) => unread.release(name, bytes),
     };
-  }
-
-  /** What waits on a connection of a client because it has not read it. */
-  unreadAnswersOf({ name }: Client): UnreadAnswers {
-    return new UnreadAnswers(this.#room.unread, name);
   }
 
   /** Counts an approver as attached to a session, until the connection is closed. */

@@ -1,14 +1,14 @@
 import type { EventStream } from "../engine/call/events.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import { CallMetrics } from "../executor/call-metrics.ts";
 import {
   CALL_SECONDS,
+  CallMetrics,
   Histogram,
   type Labels,
   LabelValues,
   type Metric,
   single,
-} from "../http/prometheus-text.ts";
+} from "../http/metrics.ts";
 import type { ConfirmationEvent } from "../sessions/confirmations/confirmation-broker.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { isMcpImplementation, type McpServerState } from "../tool/implementations/remote-implementation.ts";

@@ -1,4 +1,5 @@
 import { ERROR_CODES } from "../engine/errors.ts";
+import { ACCESS } from "../http/access.ts";
 import {
   anyJson,
   anyOf,
@@ -22,7 +23,7 @@ import {
 } from "../remote-protocol/shapes.ts";
 import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
-import { CONSOLE, content, json, operations, REFUSALS } from "./operation.ts";
+import { content, json, operations, REFUSALS } from "./operation.ts";
 import { ConsoleServer } from "./server.ts";
 
 /** Maximum number of calls of a page, and of an event. */
@@ -328,7 +329,7 @@ export const CALLS = operations({
     method: "GET",
     path: "/v1/calls",
     summary: "Lists the latest calls of all sessions and of the executor; only with server.console",
-    access: CONSOLE,
+    access: ACCESS.console,
     query: {
       state: oneOf(CALL_FILTERS, { description: "What the calls are doing." }),
       tool: string({ description: "A part of the tool's name, as toolName shows it." }),
@@ -354,7 +355,7 @@ export const CALLS = operations({
     method: "GET",
     path: "/v1/calls/events",
     summary: "Sends the changes of calls as server-sent events",
-    access: CONSOLE,
+    access: ACCESS.console,
     answers: {
       200: content(
         {
@@ -371,7 +372,7 @@ export const CALLS = operations({
     method: "GET",
     path: "/v1/calls/:ref",
     summary: "Shows one of the latest calls; only with server.console",
-    access: CONSOLE,
+    access: ACCESS.console,
     answers: { 200: json(CallDetails, "The call.") },
   },
 });

@@ -1,4 +1,5 @@
 import { MAX_REASON_CHARS } from "../engine/errors.ts";
+import { ACCESS, byApprover } from "../http/access.ts";
 import {
   anyJson,
   anyObject,
@@ -22,7 +23,7 @@ import type { ApprovalScope } from "../sessions/confirmations/confirmation.ts";
 import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES, type QuestionAnswer } from "../tool/question.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { Grant } from "./calls.ts";
-import { byApprover, json, operations, PUBLIC, READING, REFUSALS, SEES } from "./operation.ts";
+import { json, operations, REFUSALS } from "./operation.ts";
 
 /** How a person can answer. `always` allows the call, and remembers the answer. */
 const CHOICE = oneOf(["allow", "deny", "always", "answer"]);
@@ -273,7 +274,7 @@ export const CONFIRMATIONS = operations({
     method: "GET",
     path: "/v1/sessions/:id/turns/:turnId/confirmations/:requestId",
     summary: "Returns a whole confirmation, with secrets",
-    access: SEES,
+    access: ACCESS.session,
     answers: { 200: json(ConfirmationView, "The confirmation.") },
     refusals: [REFUSALS.StoreFailed],
   },
@@ -295,11 +296,7 @@ export const CONFIRMATIONS = operations({
     method: "GET",
     path: "/v1/confirmations",
     summary: "Lists the open confirmations that the client may know about",
-    access: {
-      roles: ["approver", "reader", "admin"],
-      refusesCallers: true,
-      refusal: "a caller cannot list confirmations: they are events of its sessions",
-    },
+    access: ACCESS.confirmations,
     answers: { 200: json(Confirmations, "The confirmations, the oldest first.") },
   },
   listPrograms: {
@@ -307,14 +304,14 @@ export const CONFIRMATIONS = operations({
     path: "/v1/programs",
     summary:
       "Lists the programs that are suspended while they wait, in sessions that the client may know about",
-    access: READING,
+    access: ACCESS.read,
     answers: { 200: json(Programs, "The programs, the oldest first.") },
   },
   useAnswerLink: {
     method: "POST",
     path: "/v1/console/answer-link",
     summary: "Reads what a link of a notification answers, or answers it once; only with server.console",
-    access: PUBLIC,
+    access: ACCESS.body,
     body: LinkAnswer,
     answers: {
       200: json(

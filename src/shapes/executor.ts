@@ -1,3 +1,4 @@
+import { ACCESS } from "../http/access.ts";
 import { constant, optional, string } from "../json/shape.ts";
 import { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
 import {
@@ -12,7 +13,7 @@ import {
 } from "../remote-protocol/http.ts";
 import { PROBLEMS, Problem, type ProblemCode } from "../remote-protocol/problems.ts";
 import { DispatchRequest, Execution, Tools } from "../remote-protocol/shapes.ts";
-import { content, json, nothing, operations, PUBLIC, type Reason, type RouteAccess } from "./operation.ts";
+import { content, json, nothing, operations, type Reason } from "./operation.ts";
 
 /** Why an executor refuses requests: each {@link PROBLEMS}, and what else can be with the same status. */
 export const EXECUTOR_REFUSALS: Readonly<Record<ProblemCode | "host_invalid", Reason>> = Object.freeze({
@@ -54,20 +55,12 @@ const OF_ANY = refused(
 const OF_READERS = [...refused("host_invalid"), ...OF_ANY];
 /** Probes know neither the executor's names nor its credentials. */
 const OF_PROBES = refused("host_invalid");
-/** Dispatching calls about which no person is asked. */
-const DISPATCHING: RouteAccess = {
-  roles: ["client"],
-  refusal:
-    "only a client of the executor can dispatch calls without a session: a caller opens one with POST " +
-    "/v1/sessions",
-};
-
 export const EXECUTOR = operations({
   dispatch: {
     method: "POST",
     path: DISPATCH_PATH,
     summary: "Runs one call, once",
-    access: DISPATCHING,
+    access: ACCESS.dispatch,
     headers: {
       traceparent: optional(
         string({
@@ -130,10 +123,7 @@ export const EXECUTOR = operations({
     method: "GET",
     path: TOOLS_PATH,
     summary: "Lists the tools",
-    access: {
-      roles: ["client", "approver", "reader", "admin"],
-      refusal: "a caller reads the tools of its session: GET /v1/sessions/ID/definitions",
-    },
+    access: ACCESS.tools,
     answers: { 200: json(Tools, "The tools, in the order of their registration.") },
     refusals: OF_READERS,
   },
@@ -141,10 +131,7 @@ export const EXECUTOR = operations({
     method: "GET",
     path: METRICS_PATH,
     summary: "Returns counters, gauges and a histogram for Prometheus",
-    access: {
-      roles: ["reader", "admin"],
-      refusal: "only readers and admins can read metrics: they name all callers",
-    },
+    access: ACCESS.metrics,
     answers: { 200: content({ "text/plain": string() }, "The text exposition format, version 0.0.4.") },
     refusals: OF_READERS,
   },
@@ -152,7 +139,7 @@ export const EXECUTOR = operations({
     method: "GET",
     path: HEALTH_PATH,
     summary: "Checks whether the process is alive",
-    access: PUBLIC,
+    access: ACCESS.public,
     answers: { 200: content({ "text/plain": string() }, "The process is alive.") },
     refusals: OF_PROBES,
   },
@@ -160,7 +147,7 @@ export const EXECUTOR = operations({
     method: "GET",
     path: FRAMES_PATH,
     summary: "Turns the connection into a framed one (upgrade sandgate-frames/1)",
-    access: DISPATCHING,
+    access: ACCESS.dispatch,
     headers: {
       upgrade: constant("sandgate-frames/1"),
       "sandgate-frames-key": optional(
@@ -180,7 +167,7 @@ export const EXECUTOR = operations({
     method: "GET",
     path: READY_PATH,
     summary: "Checks whether the executor accepts calls",
-    access: PUBLIC,
+    access: ACCESS.public,
     answers: {
       200: content({ "text/plain": string() }, "The executor accepts calls."),
       503: content(

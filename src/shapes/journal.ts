@@ -1,3 +1,4 @@
+import { ACCESS } from "../http/access.ts";
 import {
   anyOf,
   boolean,
@@ -15,7 +16,7 @@ import {
   type TypeOf,
 } from "../json/shape.ts";
 import { DECISION, PolicyDecision, ToolExecution } from "./calls.ts";
-import { ADMIN, json, operations, PrincipalId, READING, REFUSALS } from "./operation.ts";
+import { json, operations, PrincipalId, REFUSALS } from "./operation.ts";
 
 /** Maximum number of recorded calls of a page. */
 export const MAX_LISTED_RECORDS = 500;
@@ -270,7 +271,7 @@ export const JOURNAL = operations({
     summary:
       "Counts the calls of a range of time, and what is open now, of principals whose sessions the client " +
       "may inspect",
-    access: READING,
+    access: ACCESS.read,
     query: {
       range: oneOf(["hour", "day", "week", "month"], {
         default: "day",
@@ -284,7 +285,7 @@ export const JOURNAL = operations({
     method: "GET",
     path: "/v1/journal",
     summary: "Describes the journal",
-    access: READING,
+    access: ACCESS.read,
     answers: { 200: json(JournalSummary, "The state of the journal.") },
     refusals: READING_THE_JOURNAL,
   },
@@ -292,7 +293,7 @@ export const JOURNAL = operations({
     method: "GET",
     path: "/v1/journal/calls",
     summary: "Lists the recorded calls of principals whose sessions the client may inspect, the latest first",
-    access: READING,
+    access: ACCESS.read,
     query: {
       before: integer({
         minimum: 1,
@@ -344,7 +345,7 @@ export const JOURNAL = operations({
     method: "GET",
     path: "/v1/journal/calls/:seq",
     summary: "Reads the records of one call",
-    access: READING,
+    access: ACCESS.read,
     answers: { 200: json(RecordedCall, "The records of the call. Their texts are rendered and cut.") },
     refusals: READING_THE_JOURNAL,
   },
@@ -352,7 +353,7 @@ export const JOURNAL = operations({
     method: "POST",
     path: "/v1/journal/verification",
     summary: "Verifies the whole journal; readers and admins only",
-    access: { roles: ["reader", "admin"], refusal: "only readers and admins can verify the journal" },
+    access: ACCESS.verifyJournal,
     answers: { 200: json(JournalVerification, "The result.") },
     refusals: [REFUSALS.TooManyVerifications, REFUSALS.NotVerified],
   },
@@ -360,7 +361,7 @@ export const JOURNAL = operations({
     method: "POST",
     path: "/v1/journal/policy-diff",
     summary: "Decides on the latest recorded calls under another policy; admins only",
-    access: ADMIN,
+    access: ACCESS.administer,
     body: PolicyTrial,
     answers: {
       200: json(
@@ -374,7 +375,7 @@ export const JOURNAL = operations({
     method: "POST",
     path: "/v1/journal/calls/:seq/repeat",
     summary: "Decides on a recorded call again, or runs it again; admins only",
-    access: ADMIN,
+    access: ACCESS.administer,
     body: CallRepetition,
     answers: {
       200: json(

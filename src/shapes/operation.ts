@@ -1,3 +1,4 @@
+import type { RouteAccess } from "../http/access.ts";
 import {
   integer,
   list,
@@ -10,34 +11,6 @@ import {
   type TypeOf,
 } from "../json/shape.ts";
 import { PROBLEM_MEMBERS, PROBLEMS } from "../remote-protocol/problems.ts";
-
-/**
- * What a client may do. `client`: dispatch calls over the remote protocol, which run under the policy alone, so that no person
- * is asked. `caller`: open sessions, dispatch calls in them, and read, cancel and close its own. `approver`: read sessions and
- * recorded calls of the principals for which it approves, and the tools, answer their confirmations, list and revoke their
- * approvals, and set their modes. `reader`: read all sessions, recorded calls and tools, and verify the journal. `admin`: the
- * same, read sealed arguments, pause the server, and replace its policy.
- */
-export type Role = "client" | "caller" | "approver" | "reader" | "admin";
-
-/** Every {@link Role}. */
-export const ROLES: readonly Role[] = Object.freeze(["client", "caller", "approver", "reader", "admin"]);
-
-/** Who may use a route. */
-export interface RouteAccess {
-  /** The roles of which a client needs one. Empty if the route needs no credential. */
-  readonly roles: readonly Role[];
-  /** What the client must be to the session of the path; a session that it does not see is not found. Default: the path has none. */
-  readonly session?: "sees" | "owns" | "approves";
-  /**
-   * How long ago the session may have been read, if another server can change it, in ms. Default: 500.
-   */
-  readonly sessionAgeMs?: number;
-  /** Whether a client with the role `caller` is refused, whatever its other roles. Default: `false`. */
-  readonly refusesCallers?: boolean;
-  /** What a client reads that may not use the route. */
-  readonly refusal: string;
-}
 
 /** The bodies of a request or an answer, by media type. */
 export type Content = Readonly<Record<string, Shape<unknown>>>;
@@ -278,36 +251,6 @@ export const REFUSALS = Object.freeze({
 
 function reason(status: number, description: string): Reason {
   return { status, description, body: Refusal };
-}
-
-const VIEWERS: readonly Role[] = ["approver", "reader", "admin"];
-
-/** For those who read what the server has. */
-export const READING: RouteAccess = {
-  roles: VIEWERS,
-  refusal: "only approvers, readers and admins can read this",
-};
-/** For the people who use the console. */
-export const CONSOLE: RouteAccess = { roles: VIEWERS, refusal: "a caller cannot use the console" };
-/** For admins. */
-export const ADMIN: RouteAccess = { roles: ["admin"], refusal: "only an admin can do this" };
-/** Reading a session, by its caller and by those who inspect it. */
-export const SEES: RouteAccess = {
-  roles: ["caller", ...VIEWERS],
-  session: "sees",
-  refusal: "a client of the executor has no sessions",
-};
-/** For everyone, even without a credential. */
-export const PUBLIC: RouteAccess = { roles: [], refusal: "" };
-
-/** For the approvers of a session's caller. */
-export function byApprover(refusal: string): RouteAccess {
-  return { roles: ["approver"], session: "approves", refusal };
-}
-
-/** For the caller of a session. */
-export function byOwner(refusal: string): RouteAccess {
-  return { roles: ["caller"], session: "owns", refusal };
 }
 
 /** The events of a session. */

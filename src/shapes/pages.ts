@@ -1,3 +1,4 @@
+import { ACCESS } from "../http/access.ts";
 import {
   anyJson,
   anyObject,
@@ -10,18 +11,8 @@ import {
   optional,
   string,
 } from "../json/shape.ts";
-import {
-  content,
-  json,
-  nothing,
-  operations,
-  PUBLIC,
-  REFUSALS,
-  Refusal,
-  type RouteAccess,
-} from "./operation.ts";
+import { content, json, nothing, operations, REFUSALS, Refusal } from "./operation.ts";
 
-const MCP: RouteAccess = { roles: ["caller"], refusal: "only a caller can use the MCP server" };
 /** Why a request of a client of MCP is refused. */
 const OF_MCP = [
   REFUSALS.McpUnauthenticated,
@@ -58,7 +49,7 @@ export const PAGES = operations({
     description:
       "The Streamable HTTP transport of MCP, in the revisions 2025-11-25 and 2026-07-28. mcp-server.md " +
       "describes it. Access tokens of an authorization server are accepted with server.mcp.oauth.",
-    access: MCP,
+    access: ACCESS.mcp,
     headers: {
       "mcp-session-id": optional(
         string({
@@ -99,7 +90,7 @@ export const PAGES = operations({
     method: "GET",
     path: "/mcp",
     summary: "Sends messages of the server to an MCP client of revision 2025-11-25",
-    access: MCP,
+    access: ACCESS.mcp,
     headers: {
       "mcp-session-id": string({ description: "The session that the response to initialize named." }),
     },
@@ -116,7 +107,7 @@ export const PAGES = operations({
     method: "DELETE",
     path: "/mcp",
     summary: "Ends the session of an MCP client of revision 2025-11-25",
-    access: MCP,
+    access: ACCESS.mcp,
     headers: {
       "mcp-session-id": string({ description: "The session that the response to initialize named." }),
     },
@@ -130,28 +121,28 @@ export const PAGES = operations({
     method: "GET",
     path: "/.well-known/oauth-protected-resource",
     summary: "Says where clients of MCP get access tokens (RFC 9728); only with server.mcp.oauth",
-    access: PUBLIC,
+    access: ACCESS.public,
     answers: { 200: json(ProtectedResource, "The metadata of the MCP server.") },
   },
   describeProtectedMcp: {
     method: "GET",
     path: "/.well-known/oauth-protected-resource/mcp",
     summary: "The same, at the path of the MCP server",
-    access: PUBLIC,
+    access: ACCESS.public,
     answers: { 200: json(ProtectedResource, "The metadata of the MCP server.") },
   },
   redirectToConsole: {
     method: "GET",
     path: "/console",
     summary: "Leads to the page of the console; only with server.console",
-    access: PUBLIC,
+    access: ACCESS.public,
     answers: { 308: nothing("The page is at /console/.", { location: constant("/console/") }) },
   },
   getConsole: {
     method: "GET",
     path: "/console/",
     summary: "Returns the page of the console; only with server.console",
-    access: PUBLIC,
+    access: ACCESS.public,
     answers: {
       200: content(
         { "text/html": string() },
@@ -165,7 +156,7 @@ export const PAGES = operations({
     method: "GET",
     path: "/console/:path",
     summary: "Returns a file of the page of the console, such as a script",
-    access: PUBLIC,
+    access: ACCESS.public,
     answers: {
       200: content({ "*/*": anyJson() }, "The file, with its media type."),
       304: nothing("The file is that of if-none-match."),

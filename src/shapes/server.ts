@@ -1,3 +1,4 @@
+import { ACCESS, ROLES } from "../http/access.ts";
 import {
   anyObject,
   boolean,
@@ -10,29 +11,10 @@ import {
   type TypeOf,
 } from "../json/shape.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
-import {
-  ADMIN,
-  CONSOLE,
-  json,
-  nothing,
-  operations,
-  PolicyProblems,
-  PrincipalId,
-  PUBLIC,
-  READING,
-  REFUSALS,
-  ROLES,
-  type RouteAccess,
-} from "./operation.ts";
+import { json, nothing, operations, PolicyProblems, PrincipalId, REFUSALS } from "./operation.ts";
 
 /** Maximum number of tools of a page. */
 export const MAX_LISTED_TOOLS = 500;
-
-const PUSH: RouteAccess = {
-  roles: ["approver"],
-  refusesCallers: true,
-  refusal: "only an approver can have a browser notified",
-};
 
 export const ConsoleLogin = object({
   token: string({
@@ -132,14 +114,14 @@ export const SERVER = operations({
     method: "GET",
     path: "/v1/console/push",
     summary: "Returns the key with which browsers subscribe; only with notify.webPush.devices",
-    access: PUSH,
+    access: ACCESS.notifyBrowsers,
     answers: { 200: json(PushKey, "The public key of VAPID.") },
   },
   subscribeBrowser: {
     method: "POST",
     path: "/v1/console/push",
     summary: "Has a browser of the approver notified",
-    access: PUSH,
+    access: ACCESS.notifyBrowsers,
     body: NewPush,
     answers: { 204: nothing("The browser is notified of what the approver may answer.") },
   },
@@ -147,7 +129,7 @@ export const SERVER = operations({
     method: "DELETE",
     path: "/v1/console/push",
     summary: "Has a browser of the approver notified no longer",
-    access: PUSH,
+    access: ACCESS.notifyBrowsers,
     body: ForgottenPush,
     answers: { 204: nothing("The browser is forgotten, if it was one of the approver.") },
   },
@@ -155,7 +137,7 @@ export const SERVER = operations({
     method: "POST",
     path: "/v1/console/session",
     summary: "Logs a browser in to the console; only with server.console",
-    access: PUBLIC,
+    access: ACCESS.body,
     body: ConsoleLogin,
     answers: {
       204: nothing(
@@ -169,21 +151,21 @@ export const SERVER = operations({
     method: "GET",
     path: "/v1/console/session",
     summary: "Returns who has logged in, and the state of the server",
-    access: CONSOLE,
+    access: ACCESS.console,
     answers: { 200: json(ConsoleSession, "The client and the server.") },
   },
   logOut: {
     method: "DELETE",
     path: "/v1/console/session",
     summary: "Logs the browser out of the console",
-    access: PUBLIC,
+    access: ACCESS.logOut,
     answers: { 204: nothing("The login and its streams have ended.", { "set-cookie": string() }) },
   },
   listConsoleTools: {
     method: "GET",
     path: "/v1/console/tools",
     summary: "Lists the tools with their sandboxes, sources and pins, sorted by name",
-    access: READING,
+    access: ACCESS.read,
     query: {
       after: string({ description: "The `next` of an earlier page: the name of a tool." }),
       limit: integer({
@@ -207,7 +189,7 @@ export const SERVER = operations({
     path: "/v1/policy",
     isAlwaysThere: true,
     summary: "Replaces the policy, after checking it whole; admins only",
-    access: ADMIN,
+    access: ACCESS.administer,
     body: {
       content: {
         "application/yaml": string({
@@ -224,7 +206,7 @@ export const SERVER = operations({
     path: "/v1/pause",
     isAlwaysThere: true,
     summary: "Pauses the server: no further call begins; admins only",
-    access: ADMIN,
+    access: ACCESS.administer,
     answers: { 200: json(PauseState, "The server is paused, whether or not it was before.") },
   },
   resume: {
@@ -232,7 +214,7 @@ export const SERVER = operations({
     path: "/v1/resume",
     isAlwaysThere: true,
     summary: "Ends a pause; admins only",
-    access: ADMIN,
+    access: ACCESS.administer,
     answers: { 200: json(PauseState, "Calls run.") },
   },
 });

@@ -1,3 +1,4 @@
+import { ACCESS, byApprover, byOwner } from "../http/access.ts";
 import {
   anyJson,
   anyOf,
@@ -17,18 +18,7 @@ import {
 import { BASE_MODES } from "../sessions/levels.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import { APPROVAL_SCOPE } from "./confirmations.ts";
-import {
-  byApprover,
-  byOwner,
-  content,
-  json,
-  operations,
-  PrincipalId,
-  READING,
-  REFUSALS,
-  SEES,
-  SESSION_EVENTS,
-} from "./operation.ts";
+import { content, json, operations, PrincipalId, REFUSALS, SESSION_EVENTS } from "./operation.ts";
 
 /** Maximum number of sessions of a page. */
 export const MAX_LISTED_SESSIONS = 1_000;
@@ -216,7 +206,7 @@ export const SESSIONS = operations({
     method: "GET",
     path: "/v1/sessions",
     summary: "Lists the open sessions that the client may inspect, the latest first",
-    access: READING,
+    access: ACCESS.read,
     query: {
       before: integer({ minimum: 1, description: "The `next` of an earlier page." }),
       limit: integer({
@@ -233,7 +223,7 @@ export const SESSIONS = operations({
     method: "POST",
     path: "/v1/sessions",
     summary: "Opens a session",
-    access: { roles: ["caller"], refusal: "only a caller can open sessions" },
+    access: ACCESS.openSessions,
     body: NewSession,
     answers: { 201: json(SessionId, "The session is open.") },
     refusals: [REFUSALS.SessionNotOpened],
@@ -242,7 +232,7 @@ export const SESSIONS = operations({
     method: "GET",
     path: "/v1/sessions/:id",
     summary: "Shows a session with its current mode",
-    access: SEES,
+    access: ACCESS.session,
     answers: { 200: json(SessionView, "The session.") },
   },
   changeSession: {
@@ -266,7 +256,7 @@ export const SESSIONS = operations({
     method: "GET",
     path: "/v1/sessions/:id/definitions",
     summary: "Lists the tools that the session can see, as a provider expects them",
-    access: SEES,
+    access: ACCESS.session,
     query: {
       format: string({ description: "The format of a provider: see providers.md. Default: native." }),
     },
@@ -276,7 +266,7 @@ export const SESSIONS = operations({
     method: "GET",
     path: "/v1/sessions/:id/events",
     summary: "Sends the events of a session as they occur, first those that occurred after `last-event-id`",
-    access: SEES,
+    access: ACCESS.session,
     headers: {
       "last-event-id": optional(
         string({ description: "The id of the last event that the client has seen." }),
@@ -289,7 +279,7 @@ export const SESSIONS = operations({
     method: "GET",
     path: "/v1/sessions/:id/approvals",
     summary: "Lists what approvers had the session remember",
-    access: SEES,
+    access: ACCESS.session,
     answers: { 200: json(Approvals, "The approvals.") },
   },
   revokeApprovals: {
@@ -304,7 +294,7 @@ export const SESSIONS = operations({
     method: "GET",
     path: "/v1/sessions/:id/changes",
     summary: "Lists the staged changes of the session",
-    access: SEES,
+    access: ACCESS.session,
     query: { path: string({ description: "Only the change of this path, with its whole diff." }) },
     answers: { 200: json(Changes, "The staged changes.") },
   },

@@ -1,4 +1,5 @@
 import { ERROR_CODES } from "../engine/errors.ts";
+import { ACCESS, byOwner } from "../http/access.ts";
 import {
   anyJson,
   anyOf,
@@ -17,16 +18,7 @@ import { FORMATS } from "../protocols/formats.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { DECISION, EFFECT, ToolExecution } from "./calls.ts";
 import { CONFIRMATION_EVENTS } from "./confirmations.ts";
-import {
-  byOwner,
-  ChangeConflict,
-  content,
-  json,
-  operations,
-  REFUSALS,
-  SEES,
-  SESSION_EVENTS,
-} from "./operation.ts";
+import { ChangeConflict, content, json, operations, REFUSALS, SESSION_EVENTS } from "./operation.ts";
 import { SHOWN_MODE } from "./sessions.ts";
 
 /** An id that a client chooses. */
@@ -198,13 +190,8 @@ export const TURNS = operations({
     method: "POST",
     path: "/v1/sessions/:id/turns",
     summary: "Dispatches the calls of a message",
-    access: {
-      roles: ["caller"],
-      session: "owns",
-      refusal: "only the caller of a session can dispatch calls in it",
-      // Its caller never changes, its calls read its mode, and no message is retained of one that was closed.
-      sessionAgeMs: 60_000,
-    },
+    // Its caller never changes, its calls read its mode, and no message is retained of one that was closed.
+    access: byOwner("only the caller of a session can dispatch calls in it", 60_000),
     body: NewMessage,
     answers: {
       200: content(SESSION_EVENTS, "The events of the session, up to the end of the message."),
@@ -216,7 +203,7 @@ export const TURNS = operations({
     method: "GET",
     path: "/v1/sessions/:id/turns/:turnId",
     summary: "Returns the results of a turn",
-    access: SEES,
+    access: ACCESS.session,
     query: {
       after: string({
         description: "The id of a message of the turn: only those after it are returned. Default: all.",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Credential } from "../../src/server/access/credential.ts";
+import type { Credential } from "../../src/http/clients.ts";
 import { TestClient } from "../server/harness.ts";
 import { HAS_NO_BROWSER, PATIENT, useBrowser } from "./browser.ts";
 import { openScene } from "./server/scene.ts";

@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
-import { CallMetrics, MAX_CALLERS, MAX_COMBINATIONS, MAX_TOOLS } from "../../src/executor/call-metrics.ts";
-import { largest, writeMetrics } from "../../src/http/prometheus-text.ts";
+import {
+  CallMetrics,
+  largest,
+  MAX_CALLERS,
+  MAX_COMBINATIONS,
+  MAX_TOOLS,
+  writeMetrics,
+} from "../../src/http/metrics.ts";
 import { CountingTool, dispatch, dispatchBody, send, startExecutor } from "./harness.ts";
 
 const CALL = { tool: "add", sandbox: "quickjs", caller: "agent", outcome: "ok", durationMs: 500 };

@@ -6,9 +6,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { FairBudget } from "../../src/base/fair-budget.ts";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { defineTool } from "../../src/engine/tool.ts";
-import { AnswerStream } from "../../src/executor/dispatch-route.ts";
 import type { Executor } from "../../src/executor/executor.ts";
 import type { CallEvent } from "../../src/executor/once/dispatched-call.ts";
+import { AnswerStream } from "../../src/executor/routes.ts";
 import { limitUnread, UnreadAnswers } from "../../src/http/respond.ts";
 import { dispatch, dispatchBody, executionOf, HeldTool, startExecutor, until } from "./harness.ts";
 

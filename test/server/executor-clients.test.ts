@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Server } from "../../src/server/server.ts";
 import { callOn } from "../sandboxes/remote/executor-client/setting.ts";
@@ -62,4 +63,22 @@ describe.each([false, true])("a client of the executor of a server (framed: %s)"
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
     expect(tool.inputs).toEqual([]);
   });
+});
+
+test("a client of the executor reads the tools that it may call, also while the server is paused", async () => {
+  const policy = Object.assign(new HostPolicy(), {
+    mayAllow: ({ name }: { readonly name: string }, principal?: { readonly id: string }) =>
+      name !== "secret" || principal?.id === "alice",
+  });
+  const tools = [new WritingTool("open").tool, new WritingTool("secret").tool];
+  const server = await startServer(tools, { ...WITH_EXECUTOR, policy });
+  const names = async (): Promise<readonly string[]> => {
+    const listed = await new TestClient(server, "heidi").json<{
+      readonly tools: readonly { name: string }[];
+    }>("GET", "/v1/tools");
+    return listed.tools.map(({ name }) => name);
+  };
+  expect(await names()).toEqual(["open"]);
+  await new TestClient(server, "frank").json("POST", "/v1/pause");
+  expect(await names()).toEqual(["open"]);
 });

@@ -4,14 +4,16 @@ import { text } from "node:stream/consumers";
 import { expect, onTestFinished } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
+import type { RouteAccess } from "../../src/http/access.ts";
+import type { Credential } from "../../src/http/clients.ts";
 import { problemIn } from "../../src/json/shape.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
 import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { Credential } from "../../src/server/access/credential.ts";
 import type { ServerOptions } from "../../src/server/options.ts";
 import { type Server, startServer as start } from "../../src/server/server.ts";
+import { OPERATIONS } from "../../src/shapes/api.ts";
 import { CallFeedEvent } from "../../src/shapes/calls.ts";
 import { SessionEvent } from "../../src/shapes/turns.ts";
 import { type Answer, type Sending, send } from "../executor/harness.ts";
@@ -46,6 +48,11 @@ export const WITH_EXECUTOR: Pick<ServerOptions, "executor" | "credentials"> = {
   executor: true,
   credentials: [...CREDENTIALS, { id: "heidi", token: TOKENS.heidi, roles: ["client"] }],
 };
+
+/** Who may use each route, by its method and path. */
+export const ROUTE_ACCESS: Readonly<Record<string, RouteAccess>> = Object.fromEntries(
+  Object.values(OPERATIONS).map(({ method, path, access }) => [`${method} ${path}`, access]),
+);
 
 /** Starts a server, which is closed when the test finishes. */
 export async function startServer(

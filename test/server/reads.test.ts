@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { callerOf } from "../../src/http/authentication.ts";
-import { Client } from "../../src/server/access/client.ts";
+import { Client } from "../../src/http/clients.ts";
 import { Reads } from "../../src/server/routes/journal.ts";
 
 function requestOf(token: string) {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
+import type { Credential } from "../../src/http/clients.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
-import type { Credential } from "../../src/server/access/credential.ts";
 import type { ServerOptions } from "../../src/server/options.ts";
 import { dispatchBody, executionOf } from "../executor/harness.ts";
 import {

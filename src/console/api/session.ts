@@ -1,6 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
 import type { CallFeedEvent, CallSummary } from "../../shapes/calls.ts";
-import type { Role } from "../../shapes/operation.ts";
 import type { ConsoleServer, ConsoleSession } from "../../shapes/server.ts";
 import { ApiError, get, isSignedIn, messageOf, send } from "./http.ts";
 
@@ -80,7 +79,7 @@ export async function logOut(): Promise<void> {
 }
 
 /** Whether the person has one of some roles. */
-export function hasRole(...roles: readonly Role[]): boolean {
+export function hasRole(...roles: ConsoleSession["roles"]): boolean {
   return roles.some((role) => viewer.value?.roles.includes(role));
 }
 

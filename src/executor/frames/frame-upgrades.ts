@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { FairBudget } from "../../base/fair-budget.ts";
 import { type Authentication, authenticate, type Sender } from "../../http/authentication.ts";
-import type { Door } from "../../http/door.ts";
+import type { Door, Upgrades } from "../../http/door.ts";
 import { refuseRepeated, stripBasePath } from "../../http/request.ts";
 import { clientCertificateOf } from "../../http/tls/client-certificate.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../remote-protocol/frames/frame.ts";
@@ -11,7 +11,6 @@ import { remoteProblem } from "../../remote-protocol/problems.ts";
 import type { ExecutorLimits } from "../limits.ts";
 import { draining, overloaded } from "../once/admission.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
-import type { MoreRoutes } from "../routes.ts";
 import { FrameConnection } from "./frame-connection.ts";
 
 /**
@@ -82,16 +81,17 @@ class FrameConnections {
   }
 }
 
-/** The parts that requests and framed connections share. */
-export interface FrameUpgradesOptions {
+/** What {@link FrameUpgrades} are made of. */
+interface FrameUpgradesOptions {
   readonly dispatcher: Dispatcher;
   readonly door: Door;
   readonly limits: ExecutorLimits;
-  /** The memory for bodies. */
-  readonly bodies: FairBudget;
-  /** The memory for what clients have not read. */
-  readonly unread: FairBudget;
-  readonly more: MoreRoutes | undefined;
+  /**
+   * Checks whether an authenticated sender may dispatch calls now.
+   *
+   * @throws {RequestRefusal} otherwise.
+   */
+  readonly admit: (sender: Sender) => void;
 }
 
 /** Maximum number of calls that one connection may have at once. */
@@ -103,29 +103,36 @@ const IDLE_MS = 60_000;
 const COVERED: readonly string[] = ["upgrade", FRAMES_KEY_HEADER];
 
 /** Turns connections into framed ones, on which clients have many calls at once. */
-export class FrameUpgrades {
-  readonly connections: FrameConnections = new FrameConnections();
+export class FrameUpgrades implements Upgrades {
+  readonly #connections: FrameConnections = new FrameConnections();
   readonly #options: FrameUpgradesOptions;
 
   constructor(options: FrameUpgradesOptions) {
     this.#options = options;
   }
 
-  /**
-   * Whether a request asks for a framed connection. Any other upgrade is ignored, as HTTP allows.
-   *
-   * @param basePath The path below which clients reach the executor through a proxy.
-   */
-  static wanted({ method, url, headers }: IncomingMessage, basePath: string): boolean {
+  wanted({ method, url, headers }: IncomingMessage, basePath: string): boolean {
     const isPath = url === FRAMES_PATH || url === basePath + FRAMES_PATH;
     return method === "GET" && isPath && headers.upgrade === FRAMES_PROTOCOL;
   }
 
-  /**
-   * Answers a request for a framed connection. Never throws.
-   *
-   * @param head What the client has sent already after its request.
-   */
+  get areBusy(): boolean {
+    return this.#connections.areBusy;
+  }
+
+  end(): void {
+    this.#connections.end();
+  }
+
+  destroy(): void {
+    this.#connections.destroy();
+  }
+
+  /** Accepts no further calls. */
+  goAway(): void {
+    this.#connections.goAway();
+  }
+
   handle(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const ignore = (): void => void socket.destroy();
     socket.on("error", ignore);
@@ -135,7 +142,7 @@ export class FrameUpgrades {
   }
 
   async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
-    const { dispatcher, door, more } = this.#options;
+    const { dispatcher, door, admit } = this.#options;
     refuseRepeated(request);
     this.#refuseMixed(request, socket);
     stripBasePath(request, door.authentication.basePath);
@@ -143,8 +150,8 @@ export class FrameUpgrades {
     door.refuseRetired(socket);
     if (dispatcher.isDraining) throw draining();
     const sender = await authenticate(door, request, authority, COVERED);
-    more?.admit(`GET ${FRAMES_PATH}`, sender);
-    const free = this.connections.takePlace(sender.caller);
+    admit(sender);
+    const free = this.#connections.takePlace(sender.caller);
     if (free === undefined) throw overloaded();
     socket.once("close", free);
     if (socket.destroyed) {
@@ -157,8 +164,8 @@ export class FrameUpgrades {
     socket.write([status, ...own, "", ""].join("\r\n"));
     const services = this.#servicesFor(request, sender);
     const connection = new FrameConnection(socket, sender, services, seals);
-    this.connections.add(connection);
-    socket.once("close", () => this.connections.delete(connection));
+    this.#connections.add(connection);
+    socket.once("close", () => this.#connections.delete(connection));
     if (dispatcher.isDraining) connection.goAway();
     if (head.length > 0) socket.unshift(head);
     socket.resume();
@@ -175,7 +182,7 @@ export class FrameUpgrades {
   }
 
   #servicesFor(request: IncomingMessage, sender: Sender): ConstructorParameters<typeof FrameConnection>[2] {
-    const { dispatcher, door, limits, bodies, unread, more } = this.#options;
+    const { dispatcher, door, limits, admit } = this.#options;
     // The credentials may have been replaced since the sender was authenticated, so they are compared for the first call, too.
     let checked: Authentication | undefined;
     const { isCertified = false } = sender;
@@ -184,8 +191,8 @@ export class FrameUpgrades {
       : sender;
     return {
       dispatcher,
-      bodies,
-      unread,
+      bodies: door.bodies.budget,
+      unread: door.unread,
       bounds: {
         process: dispatcher.processId,
         calls: MAX_CALLS,
@@ -200,7 +207,7 @@ export class FrameUpgrades {
           checked = door.authentication;
         }
         if (Date.now() >= expiresAt) throw remoteProblem("unauthenticated", "the credential has expired");
-        more?.admit(`GET ${FRAMES_PATH}`, sender);
+        admit(sender);
       },
       reportProblem: (thrown, body) => void door.report(request, thrown, body),
     };

@@ -1,5 +1,5 @@
 import { DeadlineTimer } from "../../base/timers.ts";
-import type { Metric } from "../../http/prometheus-text.ts";
+import type { Metric } from "../../http/metrics.ts";
 import { newProcessId } from "../../remote-protocol/http.ts";
 import { type RequestRefusal, remoteProblem } from "../../remote-protocol/problems.ts";
 import type { DispatchRequest } from "../../remote-protocol/shapes.ts";
@@ -70,9 +70,9 @@ export class Dispatcher {
     return this.#runner.context;
   }
 
-  /** Replaces the context for calls that start later. */
-  set context(context: ExecutorContext) {
-    this.#runner.context = context;
+  /** Replaces tools and policy for calls that start later. */
+  replace({ registry, policy }: Pick<ExecutorContext, "registry" | "policy">): void {
+    this.#runner.context = { ...this.#runner.context, registry, policy };
   }
 
   /**

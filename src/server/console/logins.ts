@@ -1,24 +1,8 @@
 import { hash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Sender } from "../../http/authentication.ts";
+import type { OtherProofs } from "../../http/door.ts";
 import { unauthenticated } from "../../http/refusals.ts";
-import { CONFIRMATIONS } from "../../shapes/confirmations.ts";
-import { SERVER } from "../../shapes/server.ts";
-
-/** Where a request has its credential in the body. */
-const LOGIN_PATHS: readonly string[] = [SERVER.logIn.path, CONFIRMATIONS.useAnswerLink.path];
-
-/** The longest body of a login. */
-export const MAX_LOGIN_BYTES = 8_192;
-
-/** The name of those who have not logged in yet. */
-export const LOGIN_CALLER = "login";
-
-/** Stands for the login of a request that logs in, or has a link in its place. */
-export const LOGGING_IN: Pick<Login, "sender" | "ended"> = {
-  sender: { caller: LOGIN_CALLER, credential: "", principal: undefined, isSigned: false },
-  ended: new AbortController().signal,
-};
 
 const NAME = "sandgate_console";
 
@@ -50,7 +34,7 @@ interface OpenLogin extends Login {
 }
 
 /** The logins of browsers, and the one-time tokens with which some begin. Only digests of secrets are retained. */
-export class Logins {
+export class Logins implements NonNullable<OtherProofs["logins"]> {
   /** By the digests of their cookies, the oldest first. */
   readonly #open = new Map<string, OpenLogin>();
   readonly #oneTime = new Map<string, { readonly sender: Sender; readonly expiresAt: number }>();
@@ -93,6 +77,14 @@ export class Logins {
     const cookie = cookieOf(request);
     const login = cookie === undefined ? undefined : this.#open.get(digestOf(cookie));
     return login !== undefined && mayUseCookie(request, login.origin) ? login : undefined;
+  }
+
+  proven(request: IncomingMessage): Login | undefined {
+    if (cookieOf(request) === undefined) return undefined;
+    const login = this.of(request);
+    if (login === undefined)
+      throw unauthenticated("the login has ended, or is not of this page: log in again");
+    return login;
   }
 
   /** Ends a login. */
@@ -146,23 +138,4 @@ function mayUseCookie({ method, headers }: IncomingMessage, own: string): boolea
   if (method === "GET" || method === "HEAD")
     return site === undefined || site === "same-origin" || site === "none";
   return (origin === own || site === "same-origin") && (site === undefined || site === "same-origin");
-}
-
-/**
- * Returns the login of a request that has its cookie and no other credential.
- *
- * @param console That of the server. Default: it has none.
- * @throws {RequestRefusal} `unauthenticated` if the cookie does not count.
- */
-export function loginOf(
-  request: IncomingMessage,
-  console: { readonly logins: Logins } | undefined,
-): Pick<Login, "sender" | "ended"> | undefined {
-  const { authorization, "signature-input": signature } = request.headers;
-  if (console === undefined || authorization !== undefined || signature !== undefined) return undefined;
-  if (request.method === "POST" && LOGIN_PATHS.includes(request.url ?? "")) return LOGGING_IN;
-  if (cookieOf(request) === undefined) return undefined;
-  const login = console.logins.of(request);
-  if (login === undefined) throw unauthenticated("the login has ended, or is not of this page: log in again");
-  return login;
 }

@@ -1,3 +1,4 @@
+import type { Exchange } from "../../http/exchange.ts";
 import {
   badRequest,
   revoked as credentialRevoked,
@@ -13,10 +14,10 @@ import { JournalError } from "../../journal/journal-error.ts";
 import { principalIn } from "../../journal/read/record-members.ts";
 import { CallRepetition, JOURNAL, PolicyTrial, type RepeatedCall } from "../../shapes/journal.ts";
 import { SERVER } from "../../shapes/server.ts";
-import { type App, type Exchange, serve } from "../exchange.ts";
 import { latestDiffView, showTexts } from "../journal-views.ts";
 import type { SessionService } from "../service.ts";
 import { historyOf, orUnavailable, seqOf } from "./journal.ts";
+import { type App, serve } from "./serve.ts";
 
 /** Milliseconds after which a comparison ends. */
 const MAX_COMPARISON_MS = 60_000;

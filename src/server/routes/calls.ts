@@ -1,4 +1,5 @@
 import { ReadableStream as WebStream } from "node:stream/web";
+import type { Client } from "../../http/clients.ts";
 import { badRequest, notFound } from "../../http/refusals.ts";
 import {
   CALL_FILTERS,
@@ -7,15 +8,14 @@ import {
   DEFAULT_LISTED_CALLS,
   MAX_LISTED_CALLS,
 } from "../../shapes/calls.ts";
-import type { Client } from "../access/client.ts";
 import { callDetails, callSummary, numberOf, refOf, sees } from "../console/calls/call-view.ts";
 import type { ConsoleCall } from "../console/calls/console-call.ts";
 import type { Console } from "../console/console.ts";
 import type { EventStreamOptions } from "../events/event-stream.ts";
 import { EVENT_STREAM_HEADERS } from "../events/event-stream.ts";
-import { type App, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
+import { type App, serve } from "./serve.ts";
 
 /** Milliseconds after which a silent stream sends a comment, so that dead connections are found. */
 const KEEP_ALIVE_MS = 15_000;

@@ -3,8 +3,8 @@ import { badRequest, conflict, notFound, unprocessable } from "../../http/refusa
 import type { Session } from "../../sessions/session.ts";
 import type { ShownChange } from "../../sessions/session-changes.ts";
 import { ChangeDecision, SESSIONS, type StagedChange } from "../../shapes/sessions.ts";
-import { type App, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
+import { type App, serve } from "./serve.ts";
 
 /** Maximum number of characters of differences in a list. Changes beyond it can be read one by one. */
 const MAX_SHOWN_CHARS = 4_000_000;

@@ -1,4 +1,5 @@
 import type { WaitingCall } from "../../engine/call/suspension.ts";
+import type { Exchange } from "../../http/exchange.ts";
 import { conflict, forbidden, gone, notFound, overloaded, unprocessable } from "../../http/refusals.ts";
 import { isOwnOrigin } from "../../http/request.ts";
 import type { Confirmation, ConfirmationRecord } from "../../sessions/confirmations/confirmation.ts";
@@ -13,9 +14,9 @@ import {
   inSession,
   wholeConfirmationView,
 } from "../confirmation-views.ts";
-import { type App, type Exchange, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
+import { type App, serve } from "./serve.ts";
 
 /** Lists confirmations, and takes the answers of approvers. */
 export function confirmationRoutes(app: App, service: SessionService): void {
@@ -134,7 +135,7 @@ export function answerLinkRoutes(app: App, service: SessionService): void {
     const record = await service.sessions.confirmation(confirmationId);
     if (session === undefined || record === undefined || record.resolution !== undefined) throw gone();
     // The credentials may have been replaced since people were notified.
-    if (!env.access.clients().approves(by, session))
+    if (env.door.clients?.approves(by, session) !== true)
       throw forbidden("the approver of this link may not answer for the session");
     if (decision === undefined) {
       const { toolName } = record.confirmation.shown;

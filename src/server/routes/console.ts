@@ -1,13 +1,13 @@
+import { ACCESS } from "../../http/access.ts";
 import { badRequest, forbidden, notFound, overloaded, unauthenticated } from "../../http/refusals.ts";
 import { isOwnOrigin } from "../../http/request.ts";
 import { ConsoleLogin, ForgottenPush, NewPush, SERVER } from "../../shapes/server.ts";
-import { admit, LOGIN_ACCESS } from "../access/route-access.ts";
 import type { Console } from "../console/console.ts";
 import { LOGIN_MS, setCookie } from "../console/logins.ts";
-import { type App, serve } from "../exchange.ts";
 import { isPushSubscription } from "../notifying/notify.ts";
 import type { PushDevices } from "../notifying/web-push.ts";
 import type { SessionService } from "../service.ts";
+import { type App, serve } from "./serve.ts";
 
 /** Logs browsers in and out of the console, and has those of approvers notified. */
 export function consoleRoutes(app: App, service: SessionService): void {
@@ -21,12 +21,12 @@ export function consoleRoutes(app: App, service: SessionService): void {
     if (wrongTokens.isTooMany(address))
       throw overloaded("too many wrong tokens came from this address: retry in a minute");
     const { token } = await env.read(ConsoleLogin);
-    const sender = logins.redeem(token) ?? env.access.guards.authentication.senderOf(token);
+    const sender = logins.redeem(token) ?? env.door.authentication.senderOf(token);
     if (sender === undefined) {
       wrongTokens.add(address);
       throw unauthenticated("the token is wrong, or it was used already");
     }
-    admit(LOGIN_ACCESS, env.access.clients().of(sender));
+    env.door.admit(ACCESS.logIn, sender);
     return cookieResponse(setCookie(logins.begin(sender, origin), LOGIN_MS, origin));
   });
 

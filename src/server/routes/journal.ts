@@ -1,5 +1,7 @@
 import { FairBudget } from "../../base/fair-budget.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
+import type { Client } from "../../http/clients.ts";
+import type { Exchange } from "../../http/exchange.ts";
 import {
   badRequest,
   revoked as credentialRevoked,
@@ -18,11 +20,10 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import type { Sessions } from "../../sessions/sessions.ts";
 import type { OverviewNumbers, RecordedCall, RecordedOverview } from "../../shapes/journal.ts";
 import { JOURNAL, MAX_LISTED_RECORDS } from "../../shapes/journal.ts";
-import type { Client } from "../access/client.ts";
-import { type App, type Exchange, pageOf, serve } from "../exchange.ts";
 import { callDetail, callView, reportView, shownName } from "../journal-views.ts";
 import type { Inspected, SessionService } from "../service.ts";
 import { mcpServersOf } from "../session-metrics.ts";
+import { type App, pageOf, serve } from "./serve.ts";
 
 /** Milliseconds after which a verification ends. */
 const MAX_VERIFICATION_MS = 600_000;

@@ -1,5 +1,6 @@
 import { readTraceHeaders, type TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolCall } from "../../engine/call.ts";
+import type { Exchange } from "../../http/exchange.ts";
 import { badRequest, conflict, forgotten, overloaded } from "../../http/refusals.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
@@ -17,9 +18,9 @@ import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
 import { NewMessage, TURNS } from "../../shapes/turns.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FinalEvent } from "../events/event-stream.ts";
-import { type App, type Exchange, serve } from "../exchange.ts";
 import type { AdmittedMessage } from "../message-bounds.ts";
 import { placeOf, type SessionService } from "../service.ts";
+import { type App, serve } from "./serve.ts";
 
 /** Adds messages to turns. */
 export function messageRoutes(app: App, service: SessionService): void {

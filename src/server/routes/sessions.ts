@@ -1,3 +1,4 @@
+import type { Client } from "../../http/clients.ts";
 import { badRequest, forbidden, overloaded } from "../../http/refusals.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import { FORMATS, type Format } from "../../protocols/formats.ts";
@@ -17,11 +18,10 @@ import {
   type ShownSession,
 } from "../../shapes/sessions.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
-import type { Client } from "../access/client.ts";
 import { EVENT_STREAM_HEADERS, eventStream, lastEventNumber } from "../events/event-stream.ts";
 import { publicConfirmationEvent } from "../events/public-event.ts";
-import { type App, type Page, pageOf, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
+import { type App, type Page, pageOf, serve } from "./serve.ts";
 
 /** Lists the open sessions, the latest first. */
 class OpenSessions {

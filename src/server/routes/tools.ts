@@ -7,8 +7,8 @@ import { toLine, toPrintableJson } from "../../rendering/shown.ts";
 import type { ShownTool, ToolList } from "../../shapes/server.ts";
 import { MAX_LISTED_TOOLS, SERVER } from "../../shapes/server.ts";
 import type { WasmImplementation } from "../../tool/implementations/implementations.ts";
-import { type App, pageOf, serve } from "../exchange.ts";
 import type { Inspected, SessionService } from "../service.ts";
+import { type App, pageOf, serve } from "./serve.ts";
 
 /** Describes the tools of the server to people. */
 export function toolRoutes(app: App, { inspected }: SessionService): void {

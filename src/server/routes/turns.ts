@@ -1,3 +1,4 @@
+import type { Exchange } from "../../http/exchange.ts";
 import { forgotten, notFound } from "../../http/refusals.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
@@ -6,8 +7,8 @@ import type { StoredMessage } from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Turn } from "../../sessions/turn.ts";
 import { TURNS, type TurnResults } from "../../shapes/turns.ts";
-import { type App, type Exchange, serve } from "../exchange.ts";
 import type { SessionService } from "../service.ts";
+import { type App, serve } from "./serve.ts";
 import { formatOf } from "./sessions.ts";
 
 /** Maximum number of characters of the results in a response, unless one message alone has more. */

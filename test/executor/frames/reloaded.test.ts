@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { Executor } from "../../../src/executor/executor.ts";
-import type { MoreRoutes } from "../../../src/executor/routes.ts";
+import { openExecutorCalls } from "../../../src/executor/executor.ts";
+import { completeLimits } from "../../../src/executor/limits.ts";
+import { HttpServer } from "../../../src/http/http-server.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { CountingTool, dispatchBody, until } from "../harness.ts";
@@ -11,25 +12,30 @@ test("a credential that is replaced right after a framed connection was authenti
   const counting = new CountingTool();
   const registry = new ToolRegistry().register(counting.tool);
   const sandboxes = await openSandboxes();
-  const shared = { registry, policy: new HostPolicy(), sandboxes };
   let onAdmitted = (): void => {};
-  const more: MoreRoutes = {
-    register: () => {},
-    hasCredentials: false,
-    admit: () => onAdmitted(),
-    unreadiness: undefined,
-    readMetrics: () => [],
-    drain: async () => {},
-  };
-  const options = { ...shared, listen: "127.0.0.1:0", frames: true, token: "the-first-token-of-all" };
-  const executor = await Executor.start(options, more);
+  const limits = completeLimits();
+  const calls = openExecutorCalls(
+    { registry, policy: new HostPolicy(), sandboxes },
+    { limits, frames: true, refuseIfPaused: () => onAdmitted() },
+  );
+  const executor = await HttpServer.start(
+    {
+      listen: "127.0.0.1:0",
+      credentials: { token: "the-first-token-of-all" },
+      hasOtherCredentials: false,
+      limits,
+      backlog: calls.backlog,
+      processId: calls.dispatcher.processId,
+    },
+    [calls.routes],
+  );
   onTestFinished(async () => {
     await executor.close();
     await sandboxes.close();
   });
   onAdmitted = () => {
     onAdmitted = () => {};
-    executor.reload({ ...shared, token: "the-second-token-of-all" });
+    executor.reload({ token: "the-second-token-of-all" }, {});
   };
   const client = new RawClient(executor, { authorization: "Bearer the-first-token-of-all" });
   const now = await client.hello();

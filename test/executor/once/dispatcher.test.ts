@@ -4,7 +4,7 @@ import { defineTool } from "../../../src/engine/tool.ts";
 import { completeLimits, type ExecutorLimits } from "../../../src/executor/limits.ts";
 import type { CallWaiter } from "../../../src/executor/once/dispatched-call.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
-import { writeMetrics } from "../../../src/http/prometheus-text.ts";
+import { writeMetrics } from "../../../src/http/metrics.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
 import type { DispatchRequest } from "../../../src/remote-protocol/shapes.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/contract/outcome.ts";

@@ -4,13 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
+import type { Role } from "../../../src/http/access.ts";
 import { HostPolicy } from "../../../src/policy/policy.ts";
 import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { ROUTE_ACCESS } from "../../../src/server/access/route-access.ts";
 import type { ServerOptions } from "../../../src/server/options.ts";
 import type { Server } from "../../../src/server/server.ts";
-import type { Role } from "../../../src/shapes/operation.ts";
 import { dispatchBody, send } from "../../executor/harness.ts";
 import { connect, PEERS } from "../../mcp/server/harness.ts";
 import { callOn } from "../../sandboxes/remote/executor-client/setting.ts";
@@ -19,6 +18,7 @@ import {
   CREDENTIALS,
   type ListedConfirmation,
   pathOf,
+  ROUTE_ACCESS,
   refusalOf,
   startServer,
   TestClient,

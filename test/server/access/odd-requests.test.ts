@@ -1,12 +1,20 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
+import { mayUse } from "../../../src/http/access.ts";
+import { Client } from "../../../src/http/clients.ts";
 import type { RefusedRequest } from "../../../src/http/refusals.ts";
-import { Client } from "../../../src/server/access/client.ts";
-import { mayUse, ROUTE_ACCESS } from "../../../src/server/access/route-access.ts";
 import type { Server } from "../../../src/server/server.ts";
 import { dispatchBody } from "../../executor/harness.ts";
 import { startConsole } from "../console/console.ts";
-import { type ClientName, startServer, TestClient, TOKENS, WITH_EXECUTOR, WritingTool } from "../harness.ts";
+import {
+  type ClientName,
+  ROUTE_ACCESS,
+  startServer,
+  TestClient,
+  TOKENS,
+  WITH_EXECUTOR,
+  WritingTool,
+} from "../harness.ts";
 
 const CALL = { id: "c1", name: "write_note", arguments: { text: "hi" } };
 

@@ -1,12 +1,19 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { Client } from "../../../src/server/access/client.ts";
-import type { Credential } from "../../../src/server/access/credential.ts";
-import { mayUse, ROUTE_ACCESS } from "../../../src/server/access/route-access.ts";
-import type { RouteAccess } from "../../../src/shapes/operation.ts";
+import type { RouteAccess } from "../../../src/http/access.ts";
+import { mayUse } from "../../../src/http/access.ts";
+import type { Credential } from "../../../src/http/clients.ts";
+import { Client } from "../../../src/http/clients.ts";
 import { startConsole } from "../console/console.ts";
-import { type ClientName, refusalOf, TestClient, WITH_EXECUTOR, WritingTool } from "../harness.ts";
+import {
+  type ClientName,
+  ROUTE_ACCESS,
+  refusalOf,
+  TestClient,
+  WITH_EXECUTOR,
+  WritingTool,
+} from "../harness.ts";
 
 interface Operation {
   readonly "x-roles"?: readonly string[];

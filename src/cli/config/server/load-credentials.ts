@@ -2,15 +2,10 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { described, mapOf, PATH, TEXT, TEXTS } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
+import { ROLES, type Role } from "../../../http/access.ts";
 import { MIN_TOKEN_LENGTH } from "../../../http/authentication.ts";
+import { type Credential, credentialProblem, needsExecutor, sameKeyAs } from "../../../http/clients.ts";
 import { list, oneOf, type TypeOf, typed } from "../../../json/shape.ts";
-import {
-  type Credential,
-  credentialProblem,
-  needsExecutor,
-  sameKeyAs,
-} from "../../../server/access/credential.ts";
-import { ROLES, type Role } from "../../../shapes/operation.ts";
 import { readTextBeside, readToken, TOKEN } from "../token.ts";
 
 /** The JSON Schema of a {@link CredentialEntry}. */

@@ -6,8 +6,8 @@ import {
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { described, FLAG, mapOf, TEXT, TEXTS } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
+import { ProtectedResource } from "../../../http/token-senders.ts";
 import { integer, list, oneOf, record, type TypeOf, typed } from "../../../json/shape.ts";
-import { ProtectedResource } from "../../../server/mcp/protected-resource.ts";
 
 const OAUTH = mapOf(
   {

@@ -2,9 +2,9 @@ import { TOKEN_ID_PREFIX } from "../../../access-tokens/token-principal.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigSource } from "../../../config/source.ts";
 import { LOCAL_ID } from "../../../http/authentication.ts";
+import type { Credential } from "../../../http/clients.ts";
 import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
 import { type ShownText, shown } from "../../../rendering/shown.ts";
-import type { Credential } from "../../../server/access/credential.ts";
 import type { ServerConfig } from "./load-server.ts";
 
 /** Who can answer the confirmations of a principal's calls. */

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import type { Client } from "../../../http/clients.ts";
 import { lookUp, POINTER_PATTERN, parsePointer } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { PolicyExplanation, RuntimePolicy } from "../../../policy/policy.ts";
@@ -6,7 +7,6 @@ import type { Redaction } from "../../../redaction/redaction.ts";
 import { render, textOf } from "../../../rendering/render.ts";
 import { toLine } from "../../../rendering/shown.ts";
 import type { CallDetails, CallSummary, Explanation, Suggestion } from "../../../shapes/calls.ts";
-import type { Client } from "../../access/client.ts";
 import type { CallSuggestions } from "./call-suggestion.ts";
 import type { ConsoleCall } from "./console-call.ts";
 

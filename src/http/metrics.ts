@@ -169,3 +169,139 @@ export function largest(counts: ReadonlyMap<string, number>, max: number): Reado
   }
   return result;
 }
+
+/** Maximum number of values of each label. */
+export const MAX_TOOLS = 200;
+/** Maximum number of callers with values of their own. */
+export const MAX_CALLERS = 50;
+/** Maximum number of combinations of labels. */
+export const MAX_COMBINATIONS = 5_000;
+
+/** The end of a call. */
+export interface EndedCall {
+  readonly tool: string;
+  /** Where it ran; `null` if it did not run. */
+  readonly sandbox: string | null;
+  /** The id of the principal; `undefined` if it is not known. */
+  readonly caller: string | undefined;
+  /** `ok`, or the code of its error. */
+  readonly outcome: string;
+  /** How long the caller waited. */
+  readonly durationMs: number;
+}
+
+/** Counts calls by tool, sandbox, caller and outcome. Models and callers cannot make more than a bounded number of series. */
+export class CallMetrics {
+  readonly #tools = new LabelValues(MAX_TOOLS);
+  readonly #callers = new LabelValues(MAX_CALLERS);
+  readonly #counts = new Map<string, { readonly labels: Labels; count: number }>();
+  readonly #durations = new Map<string, { count: number; seconds: number }>();
+
+  /** @param isKnown Whether there is such a tool: models can call tools that do not exist. */
+  ended({ tool, sandbox, caller, outcome, durationMs }: EndedCall, isKnown: boolean): void {
+    const name = isKnown ? this.#tools.of(tool) : OTHER;
+    const ran = sandbox ?? "none";
+    this.#count({
+      tool: name,
+      sandbox: ran,
+      caller: caller === undefined ? "" : this.#callers.of(caller),
+      outcome,
+    });
+    const duration = this.#durations.get(name) ?? { count: 0, seconds: 0 };
+    duration.count++;
+    duration.seconds += durationMs / 1_000;
+    this.#durations.set(name, duration);
+  }
+
+  #count(labels: Labels & { readonly outcome: string }): void {
+    const key = JSON.stringify(Object.values(labels));
+    let counted = this.#counts.get(key);
+    if (counted === undefined && this.#counts.size >= MAX_COMBINATIONS) {
+      const rest = { tool: OTHER, sandbox: OTHER, caller: OTHER, outcome: labels.outcome };
+      const restKey = JSON.stringify(Object.values(rest));
+      counted = this.#counts.get(restKey) ?? { labels: rest, count: 0 };
+      this.#counts.set(restKey, counted);
+    }
+    if (counted === undefined) {
+      counted = { labels, count: 0 };
+      this.#counts.set(key, counted);
+    }
+    counted.count++;
+  }
+
+  get metrics(): readonly Metric[] {
+    return [
+      {
+        name: "sandgate_calls_total",
+        type: "counter",
+        help: "Calls that ended, by tool, sandbox, caller and outcome.",
+        samples: Array.from(this.#counts.values(), ({ labels, count }) => ({ labels, value: count })),
+      },
+      {
+        name: "sandgate_call_seconds",
+        type: "summary",
+        help: "Seconds that calls took, by tool.",
+        samples: Array.from(this.#durations, ([tool, { count, seconds }]) => [
+          { suffix: "_sum" as const, labels: { tool }, value: seconds },
+          { suffix: "_count" as const, labels: { tool }, value: count },
+        ]).flat(),
+      },
+    ];
+  }
+}
+
+/** Counts what a server refuses. */
+export class HttpMetrics {
+  readonly #problems = new Map<string, number>();
+  #refusedConnections = 0;
+  #refusedHandshakes = 0;
+
+  /** Counts a request that was answered with a problem. */
+  refused(code: string): void {
+    increment(this.#problems, code);
+  }
+
+  /** Counts a connection that was closed because there are too many. */
+  connectionRefused(): void {
+    this.#refusedConnections++;
+  }
+
+  /** Counts a connection whose TLS handshake failed. */
+  refusedHandshake(): void {
+    this.#refusedHandshakes++;
+  }
+
+  read(): readonly Metric[] {
+    return [
+      labelled("problems_total", "Requests answered with a problem, by code.", { code: this.#problems }),
+      single(
+        "sandgate_connections_refused_total",
+        "counter",
+        "Connections that were closed because there were too many.",
+        this.#refusedConnections,
+      ),
+      single(
+        "sandgate_tls_handshakes_refused_total",
+        "counter",
+        "Connections whose TLS handshake failed.",
+        this.#refusedHandshakes,
+      ),
+    ];
+  }
+}
+
+export function increment(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+/** A counter with one label. */
+export function labelled(
+  name: string,
+  help: string,
+  counted: Record<string, ReadonlyMap<string, number>>,
+): Metric {
+  const samples = Object.entries(counted).flatMap(([label, counts]) =>
+    Array.from(counts, ([key, value]) => ({ labels: { [label]: key }, value })),
+  );
+  return { name: `sandgate_${name}`, type: "counter", help, samples };
+}
