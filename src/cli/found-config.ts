@@ -5,7 +5,7 @@ import { readConfigFile } from "../config/source.ts";
 import { isJsonObject, type JsonValue } from "../json/value.ts";
 import { shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
-import { asksForYes, print, type Terminal } from "./terminal.ts";
+import { asksForYes, ownCommand, print, type Terminal } from "./terminal.ts";
 
 /** What a command does with a config: reads some of its values, loads what it names, or also makes calls of its tools. */
 export type ConfigUse = "reads" | "loads" | "calls";
@@ -71,7 +71,7 @@ async function checkOwner(file: string, path: string): Promise<void> {
   const found = await lstat(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT")
       throw new UsageError(
-        shown`there is no ${path} here: name a config with --config, or create one with 'sandgate init'`,
+        shown`there is no ${path} here: name a config with --config, or create one with '${ownCommand()} init'`,
       );
     return refuse(`it cannot be read (${error.code ?? "unknown reason"})`);
   });

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
@@ -131,4 +133,73 @@ export function showProblem({ file, line, column, severity, message }: ConfigPro
 /** Formats problems as one line each. */
 export function showProblems(problems: readonly ConfigProblem[]): ShownText {
   return joinShown(problems.map(showProblem), "\n");
+}
+
+/** How package managers run a command that is installed in a project, by their names in `npm_config_user_agent`. */
+const RUNNERS: ReadonlyMap<string, string> = new Map([
+  ["npm", "npx sandgate"],
+  ["pnpm", "pnpm exec sandgate"],
+  ["yarn", "yarn sandgate"],
+  ["bun", "bunx sandgate"],
+]);
+
+const LOCK_FILES: Readonly<Record<string, string>> = {
+  "package-lock.json": "npm",
+  "pnpm-lock.yaml": "pnpm",
+  "yarn.lock": "yarn",
+  "bun.lock": "bun",
+};
+
+/**
+ * Returns how the user runs this command here: `sandgate` if it is on the path, or else with the package manager that runs it
+ * now, or whose lock file is here or in a folder above; with npm if there is none.
+ */
+export function ownCommand(): ShownText {
+  const { npm_config_user_agent: agent = "", PATH = "" } = process.env;
+  const running = RUNNERS.get(agent.split("/", 1).join());
+  if (running !== undefined) return new ShownText(running);
+  // Package managers add the folders of their packages to the path of what they run.
+  const folders = PATH.split(delimiter).filter(
+    (folder) => isAbsolute(folder) && !/node_modules/.test(folder),
+  );
+  if (folders.some((folder) => existsSync(join(folder, "sandgate")))) return new ShownText("sandgate");
+  return new ShownText(RUNNERS.get(lockedBy(process.cwd()) ?? "npm") as string);
+}
+
+function lockedBy(folder: string): string | undefined {
+  const found = Object.keys(LOCK_FILES).find((name) => existsSync(join(folder, name)));
+  if (found !== undefined) return LOCK_FILES[found];
+  return dirname(folder) === folder ? undefined : lockedBy(dirname(folder));
+}
+
+/** Calls up to so many characters are put into a command that is to be copied. */
+const MAX_CALL = 500;
+
+/**
+ * Returns the command that prints what would allow a call, which is never wrapped, so that it can be copied.
+ *
+ * @param args The arguments as JSON, which are foreign text: they are put into the command only if they are plain, and valid.
+ * @param config Default: the one that the command finds.
+ */
+export function commandThatAllows(tool: string, args: string, config?: string): ShownText {
+  const written = config === undefined ? "" : ` --config ${quoted(config) ?? "FILE"}`;
+  const given = quoted(callOf(tool, args)) ?? "JSON";
+  return new ShownText(`${ownCommand().text} policy explain --suggest${written} --call ${given}`, {
+    isData: true,
+  });
+}
+
+function callOf(tool: string, args: string): string {
+  try {
+    const call = JSON.stringify({ tool, arguments: JSON.parse(args) });
+    return call.length <= MAX_CALL ? call : "";
+  } catch {
+    return "";
+  }
+}
+
+/** Quotes a text for a shell, which changes nothing between single quotes; `undefined` if it is not plain. */
+function quoted(text: string): string | undefined {
+  if (/^[\w./@-]+$/.test(text)) return text;
+  return /^[ -&(-~]+$/.test(text) ? `'${text}'` : undefined;
 }

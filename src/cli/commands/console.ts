@@ -8,7 +8,7 @@ import { isLocal, parseListenAddress } from "../../http/listen-address.ts";
 import { shown } from "../../rendering/shown.ts";
 import { CONFIG, withConfig } from "../command.ts";
 import { UsageError } from "../errors.ts";
-import { print, type Terminal } from "../terminal.ts";
+import { ownCommand, print, type Terminal } from "../terminal.ts";
 
 /** Options of `sandgate console`. */
 interface ConsoleOptions {
@@ -54,14 +54,14 @@ export class ServedConsole implements AsyncDisposable {
       const why = hasNothing ? shown`there is no ${CONFIG.value} here: ` : shown``;
       await print(
         terminal.stdout,
-        shown`${why}this is an example. 'sandgate init' creates a config of your own`,
+        shown`${why}this is an example. '${ownCommand()} init' creates a config of your own`,
       );
       return new ServedConsole(join(folder, "sandgate.yaml"), join(folder, "message.json"), listen, folder);
     }
     const { config: file } = await withConfig({ config, yes }, "calls", terminal);
     if (!existsSync(file))
       throw new UsageError(
-        shown`there is no ${file}: create one with 'sandgate init', or name one with --config`,
+        shown`there is no ${file}: create one with '${ownCommand()} init', or name one with --config`,
       );
     return new ServedConsole(file, message, listen);
   }

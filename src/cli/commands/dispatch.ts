@@ -18,14 +18,17 @@ import { render, textOf } from "../../rendering/render.ts";
 import { joinShown, ShownText, shown, toPrintableJson } from "../../rendering/shown.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { logCalls, mcpEntry } from "../../telemetry/call-log.ts";
+import { CONFIG } from "../command.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openLog } from "../config/load-log.ts";
 import { openConfiguredTelemetry } from "../config/load-telemetry.ts";
 import { UsageError } from "../errors.ts";
 import {
+  commandThatAllows,
   EXIT_INTERRUPTED,
   EXIT_OK,
   type ExitCode,
+  ownCommand,
   print,
   showProblems,
   styled,
@@ -122,10 +125,15 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   sandboxes.ensureExit();
   const { signal } = terminal;
   const rules = new Map<ToolExecution, readonly string[]>();
+  const decisions = new Map<string, "allow" | "ask" | "deny">();
+  const denials = new Map<ToolExecution, Denial>();
   const events = new EventStream();
   events.on((event) => {
+    if (event.type === "tool.decided") decisions.set(event.callId, event.decision);
     if (event.type === "tool.completed" || event.type === "tool.failed")
       rules.set(event.execution, event.rules);
+    if (event.type === "tool.failed" && event.execution.error?.code === "permission_denied")
+      denials.set(event.execution, { reason: event.detail, decision: decisions.get(event.callId) });
     if (event.type === "tool.display") void print(terminal.stderr, showDisplay(event, options.redaction));
   });
   await using log = openLog(terminal, loaded.log, options.redaction);
@@ -179,6 +187,9 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
       redaction: options.redaction,
     }),
   );
+  if (command.output === "table")
+    for (const line of showDenials(command, input.calls, executions, denials, options.redaction))
+      await print(terminal.stdout, line);
   return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
@@ -219,6 +230,39 @@ function format(
     case "messages":
       return toPrintableJson(protocol.toMessages(calls, executions, { text }));
   }
+}
+
+/** Why a call was denied, for operators, and what the policy had decided, if it was asked. */
+interface Denial {
+  readonly reason: string | undefined;
+  readonly decision: "allow" | "ask" | "deny" | undefined;
+}
+
+/** Says why calls were denied, and how they could be allowed. */
+function showDenials(
+  { config, file }: DispatchCommand,
+  calls: readonly ToolCall[],
+  executions: readonly ToolExecution[],
+  denials: ReadonlyMap<ToolExecution, Denial>,
+  redaction: Redaction = SHOWN,
+): readonly ShownText[] {
+  const prefix = new ShownText(FOREIGN_PREFIX);
+  return executions.flatMap((execution, index): readonly ShownText[] => {
+    const denial = denials.get(execution);
+    if (denial === undefined) return [];
+    const { callId, toolName } = execution;
+    const reason = textOf(render(redaction.text(denial.reason ?? ""), CELL));
+    if (denial.decision === "ask") {
+      const asks = file === "-" ? shown`` : shown`: ${ownCommand()} dispatch ${file} --confirm asks you`;
+      return [shown`${prefix}${callId}: a person has to confirm '${toolName}': '${reason}'${asks}`];
+    }
+    const why = shown`${prefix}${callId}: '${toolName}' was denied: ${reason}`;
+    if (denial.decision !== "deny") return [why];
+    const { arguments: given = "" } = calls[index] ?? {};
+    const args = redaction.text(typeof given === "string" ? given : JSON.stringify(given));
+    const allowing = commandThatAllows(toolName, args, config === CONFIG.value ? undefined : config);
+    return [why, shown`${prefix}  this says what would allow it:`, allowing];
+  });
 }
 
 /** The table of the executions, without secrets. */

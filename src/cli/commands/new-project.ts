@@ -1,8 +1,8 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
-import { joinShown, shown } from "../../rendering/shown.ts";
-import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
+import { joinShown, type ShownText, shown } from "../../rendering/shown.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, ownCommand, print, type Terminal } from "../terminal.ts";
 import type { Template, ToolCommand } from "../tool-command.ts";
 
 /** The files of a project, and where they are in the package. */
@@ -88,7 +88,7 @@ export async function newTool(
   { directory, template }: Extract<ToolCommand, { name: "tool new" }>,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const next = `cd ${directory} && npm install && npm test`;
+  const next = shown`cd ${directory} && npm install && npm test`;
   return writeNewFiles(directory, await projectFiles(template), next, terminal);
 }
 
@@ -124,11 +124,10 @@ export async function init(
       : POLICY_FILES.map((name) => [name, `examples/policies/${policy}/${name}`] as const);
   for (const [name, source] of sources)
     files.set(name, await readFile(new URL(source, PACKAGE_FOLDER), "utf8"));
-  const commands =
-    policy === undefined
-      ? "sandgate policy test && sandgate dispatch message.json"
-      : "sandgate policy test && sandgate policy attack";
-  const next = directory === "." ? commands : `cd ${directory} && ${commands}`;
+  const own = ownCommand();
+  const second = policy === undefined ? shown`dispatch message.json` : shown`policy attack`;
+  const commands = shown`${own} policy test && ${own} ${second}`;
+  const next = directory === "." ? commands : shown`cd ${directory} && ${commands}`;
   return writeNewFiles(directory, files, next, terminal);
 }
 
@@ -141,7 +140,7 @@ export async function init(
 export async function writeNewFiles(
   directory: string,
   files: ReadonlyMap<string, string>,
-  next: string,
+  next: ShownText,
   { stdout, stderr }: Terminal,
 ): Promise<ExitCode> {
   try {

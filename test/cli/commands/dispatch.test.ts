@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFolder, PROJECT, sandgate, type TerminalOptions } from "../sandgate.ts";
 
 const CALLS = [
@@ -47,10 +47,45 @@ describe("sandgate dispatch prints the results", () => {
       expect.stringMatching(
         /^\| 8 broken host execution_error: HTTP 500: \S*\[2Jconnection refused on the host \S+$/,
       ),
+      "| 7: 'forbidden' was denied: 'denied' denies this call",
+      "| this says what would allow it:",
+      expect.stringMatching(
+        /^(npx )?sandgate policy explain --suggest --config \S+sandgate.yaml --call '\{"tool":"forbidden","arguments":\{\}\}'$/,
+      ),
       "",
     ]);
     expect(stdout).not.toContain("\u001b");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+
+  test("with the reason why calls were denied, and what would allow them, which can be run as it is printed", async () => {
+    vi.stubEnv("npm_config_user_agent", "npm/11.0.0 node/v26.10.0 linux x64");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const policy = `
+policy:
+  rules:
+    - { name: small, tools: [add], when: { /a: { range: { max: 1 } } }, effect: allow, sandboxes: [host] }
+    - { name: loud, tools: [upper], effect: ask, question: Is it loud?, sandboxes: [quickjs] }
+`;
+    const [tools = ""] = String(PROJECT["sandgate.yaml"]).split(/^policy:/m);
+    const folder = await createFolder({
+      ...PROJECT,
+      "sandgate.yaml": `${tools}\n${policy}`,
+      "message.json": JSON.stringify([
+        { id: "one", name: "add", arguments: '{"a":2,"b":1}' },
+        { id: "three", name: "upper", arguments: { text: "a" } },
+      ]),
+    });
+    const [file, config] = [join(folder, "message.json"), join(folder, "sandgate.yaml")];
+    const { stdout } = await sandgate(["dispatch", file, "--config", config]);
+    const [, call = ""] =
+      /^npx sandgate policy explain --suggest --config \S+ --call '(.*)'$/m.exec(stdout) ?? [];
+    expect(stdout).toContain("| one: 'add' was denied: no rule allows this call: 'small' would allow it but");
+    expect(stdout).toContain(
+      `| three: a person has to confirm 'upper': 'Is it loud?': npx sandgate dispatch ${file} --confirm asks you\n`,
+    );
+    const explained = await sandgate(["policy", "explain", "--suggest", "--call", call, "--config", config]);
+    expect(explained.stdout).toContain("to allow the call: The rule 'small' nearly allows the call");
   });
 
   test("in full, even if they are large", async () => {

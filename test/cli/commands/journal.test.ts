@@ -93,8 +93,7 @@ test("why names the command that says what would allow a call, unless its argume
   const config = ["--config", join(folder, "sandgate.yaml")];
   await sandgate(["dispatch", join(folder, "message.json"), ...config]);
   const { stdout } = await sandgate(["why", "one", ...config]);
-  const [, call = ""] =
-    /what would allow it: sandgate policy explain --suggest --call '(.*)'$/m.exec(stdout) ?? [];
+  const [, call = ""] = /^(?:npx )?sandgate policy explain --suggest --call '(.*)'$/m.exec(stdout) ?? [];
   const explained = await sandgate(["policy", "explain", "--suggest", "--call", call, ...config]);
   expect(explained.stdout).toContain("to allow the call: The rule 'small' nearly allows the call");
   expect((await sandgate(["why", "two", ...config])).stdout).toMatch(/--suggest --call JSON$/m);

@@ -7,6 +7,7 @@ import { canonicalText } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import { joinShown, ShownText, shown, toPrintableJson } from "../../../rendering/shown.ts";
 import {
+  commandThatAllows,
   EXIT_INTERRUPTED,
   EXIT_OK,
   EXIT_TOOL_FAILED,
@@ -215,9 +216,6 @@ const DETAILS = {
   args: "arguments",
 } as const;
 
-/** Maximum length of a call in a suggested command, in characters. */
-const MAX_CALL = 1_000;
-
 /** How many calls with the same id are remembered: later records may belong to any of them. */
 const MAX_CALLS = 1_000;
 
@@ -263,7 +261,7 @@ export async function why(
   const lines = (since === undefined ? found.slice(-1) : found).flat().flatMap(explain);
   if (since === undefined && found.length > 1)
     lines.push(shown`this is the last call ${callId}; for earlier ones give --session or --since`);
-  await print(stdout, joinShown(lines, "\n"));
+  for (const line of lines) await print(stdout, line);
   return EXIT_OK;
 }
 
@@ -280,12 +278,8 @@ function explain(entry: JournalEntry): ShownText[] {
 /** Suggests the command that prints what would allow a call that no rule allows. */
 function wayToAllow({ type, near, tool, args }: JournalEntry): ShownText[] {
   if (type !== "tool.call.denied" || near === undefined) return [];
-  const call = JSON.stringify({ tool, arguments: args });
-  // Between single quotes, a shell changes nothing. The call is foreign text, so it is only shown if it is plain.
-  const isPlain = call.length <= MAX_CALL && /^[ -&(-~]+$/.test(call);
-  return [
-    shown`  what would allow it: sandgate policy explain --suggest --call ${isPlain ? `'${call}'` : "JSON"}`,
-  ];
+  const given = args === undefined ? "" : JSON.stringify(args);
+  return [shown`  this says what would allow it:`, commandThatAllows(textOf(tool ?? ""), given)];
 }
 
 function textOf(value: JsonValue): string {

@@ -19,7 +19,14 @@ import {
   OpenApiDocument,
 } from "../../openapi/document.ts";
 import { type ImportedOperation, importOperation } from "../../openapi/operations.ts";
-import { EXIT_BAD_INPUT, type ExitCode, print, showProblems, type Terminal } from "../../terminal.ts";
+import {
+  EXIT_BAD_INPUT,
+  type ExitCode,
+  ownCommand,
+  print,
+  showProblems,
+  type Terminal,
+} from "../../terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { writeNewFiles } from "../new-project.ts";
 
@@ -72,7 +79,7 @@ export async function importTools(command: ImportCommand, terminal: Terminal): P
       shown`The tools need these secrets, as environment variables: ${secrets.join(", ")}`,
     );
   const config = command.out === "." ? "sandgate.yaml" : `${command.out}/sandgate.yaml`;
-  return writeNewFiles(command.out, files, `sandgate check --config ${config}`, terminal);
+  return writeNewFiles(command.out, files, shown`${ownCommand()} check --config ${config}`, terminal);
 }
 
 function count(number: number, what: string): ShownText {

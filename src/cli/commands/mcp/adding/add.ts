@@ -8,6 +8,7 @@ import {
   EXIT_OK,
   EXIT_TOOL_FAILED,
   type ExitCode,
+  ownCommand,
   print,
   type Terminal,
 } from "../../../terminal.ts";
@@ -128,15 +129,15 @@ export async function addServers(
 function nextSteps(config: string, tokens: ConsoleTokens | undefined, isServed: boolean): ShownText {
   const path = relative(process.cwd(), config) || config;
   const lines = [
-    shown`Next, read and approve what the tools say: sandgate mcp pin --config ${path}`,
+    shown`Next, read and approve what the tools say: ${ownCommand()} mcp pin --config ${path}`,
     ...(tokens === undefined
       ? [
           isServed
-            ? shown`then: sandgate serve --config ${path}`
+            ? shown`then: ${ownCommand()} serve --config ${path}`
             : shown`then, in the client's config: sandgate mcp serve --config ${path}`,
         ]
       : [
-          shown`then: sandgate serve --config ${path}`,
+          shown`then: ${ownCommand()} serve --config ${path}`,
           shown`The client connects to http://127.0.0.1:7420/mcp with the token in ${tokens.client.file}`,
           shown`You confirm at http://127.0.0.1:7420/console/ with the token in ${tokens.approver.file}`,
         ]),
