@@ -38,6 +38,14 @@ export interface Gap {
   readonly gap: string;
 }
 
+/** With what a plugin asks what decides. */
+export interface PluginParts {
+  /** Asks, and starts what decides if nothing does. Without a shell. */
+  readonly command: readonly string[];
+  /** The folder of the socket and the secret, and the SHA-256 of the secret, in hex. Absent: only the command asks. */
+  readonly quick: { readonly folder: string; readonly pin: string } | undefined;
+}
+
 /** Where an agent has its hook. */
 export type HookPlace =
   | {
@@ -55,7 +63,7 @@ export type HookPlace =
       readonly kind: "plugin";
       readonly path: string;
       /** Returns the file. */
-      readonly source: (command: readonly string[]) => string;
+      readonly source: (parts: PluginParts) => string;
     };
 
 /** A coding agent: how its hook is configured, what it sends, and what it understands. */

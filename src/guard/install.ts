@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   existsSync,
   lstatSync,
@@ -17,6 +19,7 @@ import { codex } from "./agents/codex.ts";
 import { gemini } from "./agents/gemini.ts";
 import { opencode } from "./agents/opencode.ts";
 import { quote } from "./decide.ts";
+import { HOOK_X64 } from "./hook-binary.ts";
 
 /** The agents that can be guarded, in the order in which they are named. */
 export const AGENTS: readonly GuardedAgent[] = [claudeCode, codex, gemini, opencode];
@@ -39,6 +42,57 @@ export interface HookTarget {
   readonly daemon: readonly string[];
   /** Ends a program after some seconds (coreutils); `undefined` if this machine has none. */
   readonly timeout: string | undefined;
+  /** The hook that needs no Node.js while something decides; `undefined` where it does not run. */
+  readonly quick: QuickHook | undefined;
+}
+
+/** A hook that is a small program. */
+export interface QuickHook {
+  readonly file: string;
+  /** The folder with the socket and the secret. */
+  readonly folder: string;
+  /** The SHA-256 of the secret, in hex. */
+  readonly pin: string;
+}
+
+/** The secret of the hooks that are small programs, in the folder of the config. */
+export const SECRET = "hook.secret";
+
+/** What {@link QuickHook} ends with if it cannot have an answer. */
+const NO_ANSWER = 3;
+
+/** Writes the hook that needs no Node.js, if there is one for this machine. Where it cannot be written or run, {@link quickHook} returns none. */
+export function writeQuickHook(folder: string): void {
+  try {
+    const file = join(folder, "hook");
+    writeFileSync(`${file}.new`, quickHookProgram(), { mode: 0o700 });
+    renameSync(`${file}.new`, file);
+  } catch {
+    // The hook in Node.js does the same.
+  }
+}
+
+/**
+ * Returns the hook that needs no Node.js; `undefined` if it is not there, was changed, or does not run, as on another machine or on a
+ * file system without programs.
+ *
+ * @param folder The folder of the socket.
+ */
+export function quickHook(folder: string): QuickHook | undefined {
+  const [file, secret] = [join(folder, "hook"), join(folder, SECRET)];
+  if (process.platform !== "linux" || process.arch !== "x64") return undefined;
+  try {
+    if (!readFileSync(file).equals(quickHookProgram())) return undefined;
+    const { status } = spawnSync(file, [], { stdio: "ignore", env: {}, timeout: 5_000 });
+    if (status !== NO_ANSWER) return undefined;
+    return { file, folder, pin: createHash("sha256").update(readFileSync(secret)).digest("hex") };
+  } catch {
+    return undefined;
+  }
+}
+
+function quickHookProgram(): Buffer {
+  return Buffer.from(HOOK_X64, "base64");
 }
 
 /** The settings of an agent cannot be changed. The message says why. */
@@ -56,33 +110,27 @@ const BLOCKED = "Sandgate could not decide on this call, so it was blocked. Run:
 
 /**
  * Whatever the hook does, only two ends let a call run: no objection, which is `{}`, and a JSON object. Every other one becomes an
- * exit code and a text that all agents with commands as hooks take for a denial. Variables of the agent, such as NODE_OPTIONS, do
- * not reach the hook.
+ * exit code and a text that all agents with commands as hooks take for a denial. Variables of the agent, such as
+ * NODE_OPTIONS, do not reach the hook.
  */
 const WRAPPER = `o=$("$0" "$@" 2>/dev/null) && case "$o" in "{}") exit 0;; "{"*"}") printf "%s\\n" "$o"; exit 0;; esac; echo "${BLOCKED}" >&2; exit 2`;
 
 /** Returns the words with which a hook is started, without a shell. */
 export function hookWords(agent: GuardedAgent, target: HookTarget): readonly string[] {
-  const { node, hook, socket, key, daemon, timeout } = target;
-  return [
-    "/usr/bin/env",
-    "-i",
-    `${MARK}${agent.name}`,
-    "PATH=/usr/local/bin:/usr/bin:/bin",
-    `HOME=${target.home}`,
-    ...(timeout === undefined ? [] : [timeout, "-s", "KILL", String(SECONDS)]),
-    node,
-    hook,
-    agent.name,
-    socket,
-    key,
-    ...daemon,
-  ];
+  const { node, hook, socket, key, daemon, timeout, home, quick } = target;
+  const limited = timeout === undefined ? [] : [timeout, "-s", "KILL", String(SECONDS)];
+  const inNode = [...limited, node, hook, agent.name, socket, key, ...daemon];
+  // Neither reads variables, and the quick one has a time limit of its own.
+  return quick === undefined
+    ? ["/usr/bin/env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", `HOME=${home}`, ...inNode]
+    : [quick.file, agent.name, quick.folder, quick.pin, home, ...inNode];
 }
 
 /** Returns the command of a hook, for the shell with which the agent starts it. */
 export function hookCommand(agent: GuardedAgent, target: HookTarget): string {
-  return ["/bin/sh", "-c", WRAPPER, ...hookWords(agent, target)].map(quote).join(" ");
+  return ["/bin/sh", "-c", `${MARK}${agent.name}; ${WRAPPER}`, ...hookWords(agent, target)]
+    .map(quote)
+    .join(" ");
 }
 
 /** Returns the file in which an agent has its hook, or the one that holds for the whole machine. */
@@ -94,11 +142,19 @@ export function hookFile({ hook, title }: GuardedAgent, home: string, isManaged:
   );
 }
 
+function pluginSource({ hook, name }: GuardedAgent, target: HookTarget): string {
+  const { quick } = target;
+  if (hook.kind !== "plugin") return "";
+  // The plugin asks by itself what the quick hook would ask, and starts the other one if nothing decides.
+  const command = hookWords(agentNamed(name) as GuardedAgent, { ...target, quick: undefined });
+  return `// ${MARK}${name}\n${hook.source({ command, quick })}`;
+}
+
 /** Writes the hook of an agent in place of an earlier one. What was in the file before is beside it, with the ending `.sandgate-backup`. */
 export function installHook(agent: GuardedAgent, file: string, target: HookTarget): void {
   const { hook } = agent;
   if (hook.kind === "plugin") {
-    replace(file, hook.source(hookWords(agent, target)));
+    replace(file, pluginSource(agent, target));
     return;
   }
   const settings = withoutHook(agent, readSettings(file));
@@ -140,7 +196,7 @@ export function hookStatus(agent: GuardedAgent, file: string, target: HookTarget
   if (!text.includes(MARK)) return { isInstalled: false, problems: [] };
   const problems: string[] = [];
   if (hook.kind === "plugin") {
-    if (text !== hook.source(hookWords(agent, target))) problems.push(OTHER);
+    if (text !== pluginSource(agent, target)) problems.push(OTHER);
     return { isInstalled: true, problems };
   }
   const settings = readSettings(file);

@@ -1,4 +1,12 @@
-import { createHash, createPublicKey, type KeyObject, randomBytes, sign, verify } from "node:crypto";
+import {
+  createHash,
+  createHmac,
+  createPublicKey,
+  type KeyObject,
+  randomBytes,
+  sign,
+  verify,
+} from "node:crypto";
 import { lstatSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname } from "node:path";
@@ -32,6 +40,28 @@ function isSigned(request: string, { answer, signature }: GuardResponse, key: Ke
 function signed(request: string, answer: string): Buffer {
   const digest = createHash("sha256").update(request).digest("hex");
   return Buffer.from(`sandgate-guard/1\n${digest}\n${answer}`);
+}
+
+/** The first line of a request of hooks that have no signatures: `AGENT NONCE BYTES`. The input of the agent follows. */
+const HEADER = /^([\w-]{1,63}) [0-9a-f]{32} (0|[1-9]\d{0,8})$/;
+
+/** Returns the agent, and how long the input after the line is, in bytes; `undefined` for any other line. */
+export function readHeader(line: string): { readonly agent: string; readonly bytes: number } | undefined {
+  const [, agent, bytes] = HEADER.exec(line) ?? [];
+  return agent === undefined ? undefined : { agent, bytes: Number(bytes) };
+}
+
+/**
+ * Returns the answer to such a request, which only who has the secret can have given: `MAC BYTES`, a line feed, and the text. The MAC is
+ * HMAC-SHA256 over the SHA-256 of the request and the text.
+ *
+ * @param request The first line and the input.
+ */
+export function authenticated(request: Buffer, answer: string, secret: Buffer): Buffer {
+  const text = Buffer.from(answer);
+  const digest = createHash("sha256").update(request).digest();
+  const mac = createHmac("sha256", secret).update(digest).update(text).digest("hex");
+  return Buffer.concat([Buffer.from(`${mac} ${text.length}\n`), text]);
 }
 
 /** Where the process that decides is, and how it is known. */

@@ -26,7 +26,7 @@ export interface GuardScene {
   readonly env: NodeJS.ProcessEnv;
   sandgate(...argv: readonly string[]): Promise<Ended>;
   /** Starts the hook as an agent does: with a shell, and the input on standard input. */
-  hook(agent: string, input: object | string): Promise<Ended>;
+  hook(agent: string, input: object | string | Buffer): Promise<Ended>;
   /** Starts what decides, and returns its process once it listens. */
   daemon(): Promise<ChildProcess>;
 }
@@ -38,16 +38,22 @@ const SETTINGS: Readonly<Record<string, string>> = {
   gemini: ".gemini/settings.json",
 };
 
-/** @param edit Changes the config that is installed. */
+/**
+ * @param edit Changes the config that is installed.
+ * @param isInNode Whether the hook is the one that runs in Node.js, also where there is a quick one.
+ */
 export async function guardScene(
   agents: readonly string[],
   edit: (config: string) => string = (config) => config,
+  isInNode = false,
 ): Promise<GuardScene> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "guard-")));
   const [home, workspace] = [join(root, "home"), join(root, "work")];
   const folder = join(home, ".config/sandgate/guard");
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await mkdir(workspace);
+  // As on a file system from which no program can be started, the quick hook cannot be used.
+  if (isInNode) await mkdir(join(folder, "hook"));
   // What a test has installed for this user must not be seen, nor anything started by it be left.
   const env: NodeJS.ProcessEnv = { HOME: home, PATH: process.env["PATH"], LANG: "C.UTF-8" };
   const template = await readFile(join(ROOT, "examples/guard/sandgate.yaml"), "utf8");
@@ -66,7 +72,7 @@ export async function guardScene(
       const command = Object.values(settings.hooks)[0]?.[0]?.hooks[0]?.command ?? "exit 99";
       const shell = spawn("/bin/sh", ["-c", command], { env, cwd: workspace });
       shell.stdin.on("error", () => {});
-      shell.stdin.end(typeof input === "string" ? input : JSON.stringify(input));
+      shell.stdin.end(typeof input === "string" || Buffer.isBuffer(input) ? input : JSON.stringify(input));
       return ended(shell);
     },
     daemon: async () => {

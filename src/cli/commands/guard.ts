@@ -25,7 +25,10 @@ import {
   hookStatus,
   InstallError,
   installHook,
+  quickHook,
+  SECRET,
   uninstallHook,
+  writeQuickHook,
 } from "../../guard/install.ts";
 import { askGuard, checkFolder } from "../../guard/wire.ts";
 import { allow } from "../../policy/policy.ts";
@@ -77,6 +80,7 @@ export async function installGuard(command: GuardCommand, terminal: Terminal): P
     await print(terminal.stdout, shown`wrote ${config}: agents may work in ${workspaces.join(", ")}`);
   }
   createSecrets(folder);
+  writeQuickHook(folder);
   const target = targetOf(config);
   for (const agent of agents) {
     const file = orUsageError(() => hookFile(agent, homedir(), command.isManaged));
@@ -148,14 +152,16 @@ export async function guardStatus(command: GuardCommand, { stdout }: Terminal): 
 /** Returns what answers the hooks, beside a server of sessions with a console, and guards the files of Sandgate and of the agents. */
 export function guardedConfig(command: GuardCommand): {
   readonly config: string;
-  readonly guard: Pick<GuardOptions, "socket" | "key" | "runner">;
+  readonly guard: Pick<GuardOptions, "socket" | "key" | "secret" | "runner">;
 } {
   const config = configOf(command);
   const folder = dirname(config);
   orUsageError(() => checkFolder(folder));
   const { key, socket } = { key: readKey(join(folder, KEY)), socket: socketOf(config) };
+  const secret = join(folder, SECRET);
   guardFiles([
     { path: join(folder, KEY) },
+    { path: secret },
     { path: folder, access: "read", isFolder: true },
     ...AGENTS.flatMap(({ hook, settings }) =>
       [hook.path, ...settings].map((path) => ({
@@ -166,7 +172,8 @@ export function guardedConfig(command: GuardCommand): {
     ),
   ]);
   const runner = [...sandgate(), "run", "--socket", socket, "--key", rawKey(createPublicKey(key))];
-  return { config, guard: { socket, key, runner } };
+  const found = existsSync(secret) && { secret: readFileSync(secret) };
+  return { config, guard: { socket, key, runner, ...found } };
 }
 
 function configOf({ config }: GuardCommand): string {
@@ -198,6 +205,7 @@ function targetOf(config: string): HookTarget {
     key: rawKey(createPublicKey(readKey(join(folder, KEY)))),
     daemon: [...sandgate(), "guard", "daemon", "--config", config],
     timeout,
+    quick: quickHook(folder),
   };
 }
 
@@ -212,6 +220,7 @@ function createSecrets(folder: string): void {
     if (!existsSync(file)) writeFileSync(file, text(), { mode: 0o600, flag: "wx" });
   };
   create(TOKEN, () => randomBytes(32).toString("base64url"));
+  create(SECRET, () => randomBytes(32));
   create(KEY, () => generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));
 }
 

@@ -6,6 +6,7 @@ import {
   MappingError,
   mapped,
   object,
+  type PluginParts,
   reads,
   searches,
   steps,
@@ -58,13 +59,50 @@ export const opencode: GuardedAgent = {
 };
 
 /** A plugin of opencode, which runs in its process. Only what is thrown blocks a call, and only fields of `args` can be changed. */
-function plugin(command: readonly string[]): string {
+function plugin({ command, quick }: PluginParts): string {
   return `// Written by \`sandgate guard install\`: asks Sandgate about every call of a tool.
 import { spawn } from "node:child_process";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { lstatSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 
 const [program, ...words] = ${JSON.stringify(command)};
+const quick = ${JSON.stringify(quick ?? null)};
 
-function ask(input) {
+// Resolves to undefined if nothing listens. See src/guard/hook.c for the messages.
+function askHere(input) {
+  const { uid, mode } = lstatSync(quick.folder);
+  if (uid !== process.getuid() || (mode & 0o170077) !== 0o040000) throw new Error("the folder is not private");
+  const secret = readFileSync(quick.folder + "/hook.secret");
+  if (createHash("sha256").update(secret).digest("hex") !== quick.pin) throw new Error("another secret");
+  const text = Buffer.from(input);
+  const head = Buffer.from("opencode " + randomBytes(16).toString("hex") + " " + text.length + "\\n");
+  const digest = createHash("sha256").update(head).update(text).digest();
+  return new Promise((resolve, reject) => {
+    const chunks = [];
+    const connection = connect(quick.folder + "/guard.sock");
+    const timer = setTimeout(() => connection.destroy(new Error("no answer in time")), 9000);
+    connection.on("connect", () => connection.write(Buffer.concat([head, text])));
+    connection.on("data", (chunk) => chunks.push(chunk));
+    connection.on("error", (error) => {
+      clearTimeout(timer);
+      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(undefined);
+      else reject(error);
+    });
+    connection.on("close", () => {
+      clearTimeout(timer);
+      const [, mac, bytes] = /^([0-9a-f]{64}) (\\d{1,9})\\n/.exec(Buffer.concat(chunks).toString("latin1")) ?? [];
+      if (mac === undefined) return reject(new Error("no answer"));
+      const answer = Buffer.concat(chunks).subarray(66 + bytes.length);
+      const own = createHmac("sha256", secret).update(digest).update(answer).digest();
+      if (answer.length !== Number(bytes) || !timingSafeEqual(own, Buffer.from(mac, "hex")))
+        return reject(new Error("another process has answered"));
+      resolve(answer.toString());
+    });
+  });
+}
+
+function askCommand(input) {
   return new Promise((resolve, reject) => {
     const hook = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"], env: {} });
     const chunks = [];
@@ -77,7 +115,7 @@ function ask(input) {
       if (code === 0) resolve(Buffer.concat(chunks).toString());
       else reject(new Error("the hook failed"));
     });
-    hook.stdin.end(JSON.stringify(input));
+    hook.stdin.end(input);
   });
 }
 
@@ -85,7 +123,8 @@ export const SandgateGuard = async ({ directory }) => ({
   "tool.execute.before": async ({ tool, sessionID, callID }, output) => {
     let answer;
     try {
-      answer = JSON.parse(await ask({ tool, sessionID, callID, directory, args: output.args }));
+      const input = JSON.stringify({ tool, sessionID, callID, directory, args: output.args });
+      answer = JSON.parse((quick === null ? undefined : await askHere(input)) ?? (await askCommand(input)));
       if (typeof answer !== "object" || answer === null) throw new Error("no object");
     } catch {
       throw new Error("Sandgate could not decide on this call, so it was blocked. Run: sandgate guard status");
