@@ -31,9 +31,15 @@ export interface Check {
   readonly version: number;
 }
 
-/** Puts a value (JSON, or bytes as a `Uint8Array`), or removes an entry, or all entries below a key. */
+/** Puts a value: JSON, or bytes as a `Uint8Array`. */
+export interface Put {
+  readonly key: Key;
+  readonly value: unknown;
+}
+
+/** Puts a value, or removes an entry, or all entries below a key. */
 export type Write =
-  | { readonly key: Key; readonly value: unknown }
+  | Put
   | { readonly key: Key; readonly remove: true }
   | { readonly below: Key; readonly remove: true };
 
@@ -110,11 +116,16 @@ const MAX_PART = 160;
 
 /** Returns a text that identifies a key. It is ASCII, and begins with that of each key which it continues, and `/`. */
 export function keyText(parts: readonly string[]): string {
-  return parts.map(partText).join("/");
+  let text = partText(parts[0] ?? "");
+  for (let index = 1; index < parts.length; index++) text += `/${partText(parts[index] as string)}`;
+  return text;
 }
+
+const ESCAPED = /[^\w.:@-]/;
 
 /** Returns a part of a key as it is in its text. */
 export function partText(part: string): string {
+  if (part.length <= MAX_PART && !ESCAPED.test(part)) return part;
   const text = part.replace(/[^\w.:@-]/g, (unit) => `%${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
   if (text.length <= MAX_PART) return text;
   const { createHash } = process.getBuiltinModule("node:crypto");

@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { OpenDatabasePlace } from "../base/open-file-place.ts";
 import type { MaybePromise } from "../base/promises.ts";
-import { freezeJson, type JsonValue } from "../json/value.ts";
 import {
   type Backend,
   type Batch,
@@ -9,10 +8,20 @@ import {
   boundsOf,
   type Entry,
   keyText,
+  type Put,
   type Range,
   RecordError,
+  type Write,
 } from "./backend.ts";
-import { isOfDisk, openSqlite, type SqliteKind, sqliteErrorText, sqliteValue } from "./sqlite-file.ts";
+import {
+  isOfDisk,
+  openSqlite,
+  RecentEntries,
+  SqliteEntry,
+  type SqliteKind,
+  sqliteErrorText,
+  sqliteValue,
+} from "./sqlite-file.ts";
 
 const PROBE_MS = 1_000;
 /** How many versions are reserved at once where no other process needs any. */
@@ -24,8 +33,15 @@ const GET = "SELECT value, version, created FROM record WHERE key = ?";
 const LIST = "SELECT value, version, created FROM record WHERE key >= ? AND key < ? ORDER BY key";
 const SUM =
   "SELECT count(*) AS count, coalesce(max(version), 0) AS version FROM record WHERE key >= ? AND key < ?";
-const PUT = `INSERT INTO record (key, version, created, value) VALUES (?, ?, ?, ?)
-  ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = excluded.value`;
+/** Statements that put one entry, two, and so on. */
+const PUTS = Array.from(
+  { length: 8 },
+  (
+    _,
+    index,
+  ) => `INSERT INTO record (key, version, created, value) VALUES (?, ?, ?, ?)${", (?, ?, ?, ?)".repeat(index)}
+  ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = excluded.value`,
+);
 const REMOVE = "DELETE FROM record WHERE key >= ? AND key < ?";
 const RESERVE = "UPDATE counter SET version = max(version, ?) + ? RETURNING version";
 
@@ -53,6 +69,8 @@ export class SqliteBackend implements Backend {
   /** `undefined` if nothing is written. */
   readonly #place: OpenDatabasePlace | undefined;
   readonly #prepared = new Map<string, StatementSync>();
+  /** Has also what is not durable yet; `undefined` if other processes write, too. */
+  readonly #recent: RecentEntries | undefined;
   readonly #listeners = new Set<readonly [bounds: Bounds, onChange: () => void]>();
   #group: Group | undefined;
   #problem: string | undefined;
@@ -75,6 +93,7 @@ export class SqliteBackend implements Backend {
     { isReadOnly = false }: { readonly isReadOnly?: boolean } = {},
   ) {
     this.isSerial = kind.isExclusive;
+    if (kind.isExclusive) this.#recent = new RecentEntries();
     this.#database = openSqlite(file, kind, isReadOnly);
     this.#place = isReadOnly ? undefined : new OpenDatabasePlace(file);
   }
@@ -94,7 +113,7 @@ export class SqliteBackend implements Backend {
       try {
         return ranges.map((range) => this.#entriesOf(range));
       } finally {
-        this.#database.exec("COMMIT");
+        this.#prepare("COMMIT").run();
       }
     });
     if (isForWrite || !this.isSerial || this.#group === undefined) return entries;
@@ -102,14 +121,20 @@ export class SqliteBackend implements Backend {
   }
 
   #entriesOf(range: Range): readonly Entry[] {
-    if ("key" in range) {
-      const row = this.#prepare(GET).get(keyText(range.key));
-      return row === undefined ? [] : [new SqliteEntry(row)];
-    }
+    if ("key" in range) return this.#entryOf(keyText(range.key));
     const { from, to } = boundsOf(range);
     return this.#prepare(LIST)
       .all(from, to)
       .map((row) => new SqliteEntry(row));
+  }
+
+  #entryOf(key: string): readonly Entry[] {
+    const recent = this.#recent?.get(key);
+    if (recent !== undefined) return recent === "absent" ? [] : [recent];
+    const row = this.#prepare(GET).get(key);
+    const entry = row === undefined ? undefined : new SqliteEntry(row);
+    this.#recent?.add(key, entry);
+    return entry === undefined ? [] : [entry];
   }
 
   apply(batch: Batch): MaybePromise<number | undefined> {
@@ -134,7 +159,7 @@ export class SqliteBackend implements Backend {
   }
 
   #begin(): Group {
-    if (this.isSerial) this.#attempt(() => this.#database.exec("BEGIN IMMEDIATE"));
+    if (this.isSerial) this.#attempt(() => this.#prepare("BEGIN IMMEDIATE").run());
     const { promise: committed, resolve, reject } = Promise.withResolvers<void>();
     // Each write reports the failure itself.
     committed.catch(() => {});
@@ -151,14 +176,15 @@ export class SqliteBackend implements Backend {
     let settle: readonly (() => void)[] = [];
     try {
       this.#attempt(() => {
-        if (!this.isSerial) this.#database.exec("BEGIN IMMEDIATE");
+        if (!this.isSerial) this.#prepare("BEGIN IMMEDIATE").run();
         settle = group.waiting.map((each) => this.#writeLater(each, group));
         this.#checkTransaction();
         this.#checkPlace();
-        this.#database.exec("COMMIT");
+        this.#prepare("COMMIT").run();
       });
     } catch (error) {
       if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      this.#recent?.clear();
       // What was reserved is not stored.
       this.#reserved = this.#version;
       for (const each of group.waiting) {
@@ -191,6 +217,15 @@ export class SqliteBackend implements Backend {
 
   /** Writes a batch within the transaction of its group: whole, or not at all. */
   #write(batch: Batch, group: Group): number | undefined {
+    try {
+      return this.#tryToWrite(batch, group);
+    } catch (error) {
+      this.#recent?.clear();
+      throw error;
+    }
+  }
+
+  #tryToWrite(batch: Batch, group: Group): number | undefined {
     this.#checkTransaction();
     const { checks, writes } = batch;
     const failed = checks.findIndex(({ range, count, version }) => {
@@ -201,27 +236,43 @@ export class SqliteBackend implements Backend {
     if (failed >= 0) return failed;
     if (writes.length === 0) return undefined;
     this.#reserve(writes.length);
-    const isAlone = writes.length === 1;
-    if (!isAlone) this.#database.exec("SAVEPOINT batch");
-    try {
-      for (const write of writes) {
-        if ("value" in write) {
-          const version = ++this.#version;
-          this.#prepare(PUT).run(keyText(write.key), version, version, sqliteValue(write.value));
-        } else {
-          const { from, to } = boundsOf("key" in write ? { key: write.key } : { below: write.below });
-          this.#prepare(REMOVE).run(from, to);
-        }
-        if (this.#listeners.size > 0) {
-          group.changed.push(boundsOf("key" in write ? { key: write.key } : { below: write.below }));
-        }
+    if (writes.length === 1 || (writes.length <= PUTS.length && writes.every((write) => "value" in write))) {
+      // A statement takes effect as a whole.
+      this.#writeTogether(writes);
+    } else {
+      this.#prepare("SAVEPOINT batch").run();
+      try {
+        for (const write of writes) this.#writeTogether([write]);
+        this.#prepare("RELEASE batch").run();
+      } catch (error) {
+        if (this.#database.isTransaction) this.#database.exec("ROLLBACK TO batch; RELEASE batch");
+        throw error;
       }
-      if (!isAlone) this.#database.exec("RELEASE batch");
-      return undefined;
-    } catch (error) {
-      if (!isAlone && this.#database.isTransaction) this.#database.exec("ROLLBACK TO batch; RELEASE batch");
-      throw error;
     }
+    if (this.#listeners.size > 0) {
+      for (const write of writes)
+        group.changed.push(boundsOf("key" in write ? { key: write.key } : { below: write.below }));
+    }
+    return undefined;
+  }
+
+  /** Runs one statement that puts all of some values, or removes something. */
+  #writeTogether(writes: readonly Write[]): void {
+    const [first] = writes;
+    if (first !== undefined && !("value" in first)) {
+      const { from, to } = boundsOf("key" in first ? { key: first.key } : { below: first.below });
+      this.#prepare(REMOVE).run(from, to);
+      this.#recent?.clear();
+      return;
+    }
+    const values: SQLInputValue[] = [];
+    for (const { key, value } of writes as readonly Put[]) {
+      const version = ++this.#version;
+      const [text, stored] = [keyText(key), sqliteValue(value)];
+      values.push(text, version, version, stored);
+      this.#recent?.put(text, value, version, stored.length);
+    }
+    this.#prepare(PUTS[writes.length - 1] as string).run(...values);
   }
 
   /** Reserves versions for this many entries, which no process uses again. */
@@ -328,37 +379,5 @@ export class SqliteBackend implements Backend {
       this.#prepared.set(sql, statement);
     }
     return statement;
-  }
-}
-
-/** An entry whose value is parsed when it is used. */
-class SqliteEntry implements Entry {
-  readonly version: number;
-  readonly created: number;
-  #stored: SQLInputValue | undefined;
-  #value: unknown;
-
-  constructor({ value, version, created }: Readonly<Record<string, SQLInputValue>>) {
-    this.version = version as number;
-    this.created = created as number;
-    this.#stored = value;
-  }
-
-  /** @throws {RecordError} if it was changed, so that it is not JSON. */
-  get value(): unknown {
-    if (this.#stored !== undefined) {
-      this.#value = readValue(this.#stored);
-      this.#stored = undefined;
-    }
-    return this.#value;
-  }
-}
-
-function readValue(stored: SQLInputValue): unknown {
-  if (stored instanceof Uint8Array) return stored;
-  try {
-    return freezeJson(JSON.parse(stored as string) as JsonValue);
-  } catch (cause) {
-    throw new RecordError("it has a record that is not JSON", { cause });
   }
 }

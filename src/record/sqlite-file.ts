@@ -1,8 +1,9 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { databaseFiles, guardFiles } from "../base/guarded-files.ts";
 import { databasePath } from "../base/open-file-place.ts";
 import { createPrivateFile, newerFormatText } from "../base/own-files.ts";
-import { type Key, keyText, RecordError } from "./backend.ts";
+import { freezeJson, type JsonValue } from "../json/value.ts";
+import { type Entry, type Key, keyText, RecordError } from "./backend.ts";
 
 /** What a file of entries is for. */
 export interface SqliteKind {
@@ -16,6 +17,8 @@ export interface SqliteKind {
   readonly isExclusive: boolean;
   /** Returns what a file of an older format has, as entries, in the order in which they were added. */
   readonly convert: (database: DatabaseSync) => Iterable<readonly [key: Key, value: unknown]>;
+  /** Bring files that already have entries to the format, each from one format to the next; the last one to `format`. Default: none. */
+  readonly upgrades?: readonly string[];
 }
 
 /** How long a write waits for that of another process, in ms. */
@@ -85,7 +88,11 @@ function bringToFormat(database: DatabaseSync, kind: SqliteKind): number {
   database.exec("BEGIN IMMEDIATE");
   try {
     const format = checkSqliteFormat(database, kind);
-    if (format < kind.format) {
+    const upgrades = kind.upgrades ?? [];
+    if (format < kind.format && format >= kind.format - upgrades.length) {
+      for (const upgrade of upgrades.slice(format - kind.format)) database.exec(upgrade);
+      database.exec(`PRAGMA user_version = ${kind.format}`);
+    } else if (format < kind.format) {
       const old = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
       database.exec(TABLES);
       const version = format === 0 ? 0 : convert(database, kind);
@@ -118,6 +125,83 @@ function convert(database: DatabaseSync, { convert: read }: SqliteKind): number 
 /** Returns a value as it is stored. */
 export function sqliteValue(value: unknown): string | Uint8Array {
   return value instanceof Uint8Array ? value : JSON.stringify(value);
+}
+
+/** An entry whose value is parsed when it is used. */
+export class SqliteEntry implements Entry {
+  readonly version: number;
+  readonly created: number;
+  /** The length of what is stored. */
+  readonly size: number;
+  #stored: SQLInputValue | undefined;
+  #value: unknown;
+
+  constructor({ value, version, created }: Readonly<Record<string, SQLInputValue>>) {
+    this.version = version as number;
+    this.created = created as number;
+    this.size = (value as string | Uint8Array).length;
+    this.#stored = value;
+  }
+
+  /** @throws {RecordError} if it was changed, so that it is not JSON. */
+  get value(): unknown {
+    if (this.#stored !== undefined) {
+      this.#value = readValue(this.#stored);
+      this.#stored = undefined;
+    }
+    return this.#value;
+  }
+}
+
+function readValue(stored: SQLInputValue): unknown {
+  if (stored instanceof Uint8Array) return stored;
+  try {
+    return freezeJson(JSON.parse(stored as string) as JsonValue);
+  } catch (cause) {
+    throw new RecordError("it has a record that is not JSON", { cause });
+  }
+}
+
+/** How many recent entries there are at most, and how long what is stored of them is together, in characters or bytes. */
+const MAX_RECENT = 1_000;
+const MAX_RECENT_SIZE = 1_048_576;
+
+/**
+ * The entries of a file that were read or written a short time ago, where this process has it alone: most calls read again what was
+ * just written. Forgets all of them when there are too many, or one was removed.
+ */
+export class RecentEntries {
+  readonly #entries = new Map<string, Entry | "absent">();
+  #size = 0;
+
+  /** Returns an entry, or that there is none; `undefined` if that is not known. */
+  get(key: string): Entry | "absent" | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Adds what was read; `undefined` if there is no entry. */
+  add(key: string, entry: SqliteEntry | undefined): void {
+    this.#set(key, entry ?? "absent", entry?.size ?? 0);
+  }
+
+  /** Replaces an entry by one that was written, if it is known which version it began with. */
+  put(key: string, value: unknown, version: number, size: number): void {
+    const before = this.#entries.get(key);
+    if (before === undefined) return;
+    this.#set(key, { value, version, created: before === "absent" ? version : before.created }, size);
+  }
+
+  #set(key: string, entry: Entry | "absent", size: number): void {
+    // What was replaced counts as well: that only forgets all the sooner.
+    this.#size += size;
+    if (this.#entries.size >= MAX_RECENT || this.#size > MAX_RECENT_SIZE) this.clear();
+    if (size <= MAX_RECENT_SIZE) this.#entries.set(key, entry);
+  }
+
+  clear(): void {
+    this.#entries.clear();
+    this.#size = 0;
+  }
 }
 
 /**
