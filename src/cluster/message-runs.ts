@@ -168,7 +168,7 @@ export class MessageRuns {
     if (read === undefined) return [];
     const { message, states } = read;
     const results = new Array<Result>(message.calls.length).fill(null);
-    const left = [...message.calls.entries()].filter(([, { id }]) => states.get(id)?.isEnded !== true);
+    const left = [...message.calls.entries()].filter(([, { id }]) => states.get(id)?.execution === undefined);
     await this.#runCalls(left, async ([index, call]) => {
       results[index] = await this.#runCall(
         { running, message, call },

@@ -17,14 +17,14 @@ import {
   type ClaimOptions,
   claimCall,
   endCall,
+  firstState,
   keyOfCall,
   resolveConfirmation,
-  type UnfinishedMessage,
 } from "../sessions/store/recorded-operations.ts";
 import type { MessageRecord } from "../sessions/store/store.ts";
 
 /** A message that has not ended, as it is stored under `unfinished/SESSION/TURN/MESSAGE`. */
-export interface RunningMessage extends UnfinishedMessage {
+export interface RunningMessage extends MessageAddress {
   /** The process that runs it, as the backend calls it. */
   readonly owner: string;
   /** The message of its session that it waits for; absent if none was under way. */
@@ -209,13 +209,12 @@ function* readCall(
   const [[running] = [], [cancelled] = [], [state] = []] = yield* transaction.entries<unknown>(
     { key: runningKey(call) },
     { key: ["cancelled", sessionId, turnId] },
-    { key: keyOfCall("call", identity) },
+    { key: keyOfCall(identity) },
   );
-  const { digest, callId } = identity;
   return {
     running: running?.value as RunningMessage | undefined,
     isCancelled: cancelled !== undefined,
-    state: (state?.value as CallState | undefined) ?? { callId, digest },
+    state: (state?.value as CallState | undefined) ?? firstState(identity),
     identity,
   };
 }

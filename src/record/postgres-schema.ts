@@ -104,6 +104,12 @@ const MIGRATIONS: readonly string[] = [
     UPDATE $S.members SET number = batch_number, outcome = NULL WHERE id = member;
     RETURN NULL;
   END $$;`,
+
+  // Executions were entries of their own, which began with the same id.
+  `UPDATE $S.record c SET value = left(c.value, -1) || substr(e.value, strpos(c.value, ',"digest":"'))
+    FROM $S.record e
+    WHERE c.key >= 'call/' AND c.key < 'call0' AND e.key = 'execution' || substr(c.key, length('call') + 1);
+  DELETE FROM $S.record WHERE key >= 'execution/' AND key < 'execution0'`,
 ];
 
 /** The key of the format of a schema. No key of an entry has an exclamation mark. */

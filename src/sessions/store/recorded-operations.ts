@@ -1,13 +1,13 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { Key } from "../../record/backend.ts";
+import type { Key, OwnedRange } from "../../record/backend.ts";
 import { type CallAddress, type CallIdentity, type ClaimState, claimState } from "../../record/identity.ts";
 import { inOrder, type Operation, type Operations, type Transaction } from "../../record/operations.ts";
 import {
+  type CallKey,
   type Confirmation,
   type ConfirmationRecord,
   confirmationInForce,
-  isBelow,
   type Resolution,
 } from "../confirmations/confirmation.ts";
 import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
@@ -32,20 +32,8 @@ export interface CallState {
   readonly isRepeatable?: boolean;
   /** People are no longer asked about the calls that its tool makes. */
   readonly asksNobody?: true;
-  /** Its execution is under `execution/SESSION/TURN/MESSAGE/CALL`. */
-  readonly isEnded?: true;
-}
-
-export interface RecordedExecution {
-  readonly callId: string;
-  readonly execution: ToolExecution;
-}
-
-/** Under `unfinished/SESSION/TURN/MESSAGE`, from when a message with calls is added until someone finds that all have ended. */
-export interface UnfinishedMessage {
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly messageId: string;
+  /** Set when it has ended. */
+  readonly execution?: ToolExecution;
 }
 
 /** A message that is to be added. */
@@ -60,7 +48,6 @@ const TABLES_OF_SESSION = [
   "turn",
   "message",
   "call",
-  "execution",
   "unfinished",
   "last",
   "cancelled",
@@ -73,7 +60,7 @@ const TABLES_OF_SESSION = [
 ] as const;
 
 /** The tables with what a turn has, by session and turn. */
-const TABLES_OF_TURN = ["message", "call", "execution", "unfinished", "asked"] as const;
+const TABLES_OF_TURN = ["message", "call", "unfinished", "asked"] as const;
 
 /**
  * Returns `false` if the id is in use.
@@ -138,8 +125,6 @@ export function* addMessage(
   if (refusesForgotten && forgotten !== undefined && turn === undefined) return "forgotten";
   transaction.put(["message", sessionId, turnId, messageId], message);
   if (turn === undefined) transaction.put(["turn", sessionId, turnId], turnId);
-  const unfinished: UnfinishedMessage = { sessionId, turnId, messageId };
-  transaction.put(["unfinished", sessionId, turnId, messageId], unfinished);
   return undefined;
 }
 
@@ -181,6 +166,19 @@ export interface ClaimOptions {
   readonly mayRepeat?: boolean;
 }
 
+/** Returns the state of a call of which nothing is stored yet. No state has another origin, so that each has a digest. */
+export function firstState({ callId, digest }: CallIdentity): CallState {
+  return { callId, digest };
+}
+
+export function hasEnded({ execution }: CallState): boolean {
+  return execution !== undefined;
+}
+
+function stateOfClaim(known: CallState, identity: CallIdentity): ClaimState {
+  return claimState(known, identity, { isClaimed: known.isClaimed === true, isEnded: hasEnded(known) });
+}
+
 /** Claims a call, of which `known` is stored. */
 export function claimCall(
   transaction: Transaction,
@@ -188,14 +186,11 @@ export function claimCall(
   identity: CallIdentity,
   { isRepeatable, mayRepeat = false }: ClaimOptions = {},
 ): ClaimState {
-  const answer = claimState(known, identity, known);
+  const answer = stateOfClaim(known, identity);
   const isRepeated = answer === "begun" && mayRepeat && isRepeatable === true && known.isRepeatable === true;
   if (answer !== "fresh" && !isRepeated) return answer;
   const claimed: CallState = { ...known, isClaimed: true };
-  transaction.put(
-    keyOfCall("call", identity),
-    isRepeatable === undefined ? claimed : { ...claimed, isRepeatable },
-  );
+  transaction.put(keyOfCall(identity), isRepeatable === undefined ? claimed : { ...claimed, isRepeatable });
   return "fresh";
 }
 
@@ -206,18 +201,26 @@ export function endCall(
   address: CallAddress,
   execution: ToolExecution,
 ): void {
-  if (known.isEnded) return;
-  transaction.put(keyOfCall("call", address), { ...known, isEnded: true } satisfies CallState);
-  const { callId } = address;
-  transaction.put(keyOfCall("execution", address), { callId, execution } satisfies RecordedExecution);
+  if (known.execution === undefined)
+    transaction.put(keyOfCall(address), { ...known, execution } satisfies CallState);
 }
 
-/** Where the state or the execution of a call is stored. */
-export function keyOfCall(
-  table: "call" | "execution",
-  { sessionId, turnId, messageId, callId }: CallAddress,
-): Key {
-  return [table, sessionId, turnId, messageId, callId];
+/** Where the state of a call is stored. */
+export function keyOfCall({ sessionId, turnId, messageId, callId }: CallAddress): Key {
+  return ["call", sessionId, turnId, messageId, callId];
+}
+
+/** How many ids of callers are read one by one. The ids that models choose can have any number of slashes. */
+const MAX_CALLERS = 16;
+
+/** Where the states are stored of the calls whose tools made a call, as far as there are such. Other calls may be there, too. */
+function rangesOfCallers({ sessionId, turnId, messageId = "", callId }: CallKey): readonly OwnedRange[] {
+  const parts = callId.split("/");
+  if (parts.length > MAX_CALLERS) return [{ below: ["call", sessionId, turnId, messageId] }];
+  return parts
+    .slice(1)
+    .map((_, index) => ["call", sessionId, turnId, messageId, parts.slice(0, index + 1).join("/")] as const)
+    .map((key) => ({ key }));
 }
 
 /** The outcome of a count: it was counted now or before, or a limit is exhausted. */
@@ -230,15 +233,15 @@ export function* countWithin(
   tool: string,
   { calls, callsOfTool }: { readonly calls: number; readonly callsOfTool: number },
 ): Operation<CountedOnce> {
-  const { sessionId, turnId, messageId, callId, digest } = identity;
-  const key: Key = ["call", sessionId, turnId, messageId, callId];
+  const { sessionId, turnId, messageId } = identity;
+  const key = keyOfCall(identity);
   const [[message] = [], [found] = [], counts = []] = yield* transaction.entries<unknown>(
     { key: ["message", sessionId, turnId, messageId] },
     { key },
     { below: ["count", sessionId] },
   );
   if (message === undefined) throw new SessionStoreError("the message of the call is not in the store");
-  const state = (found?.value as CallState | undefined) ?? { callId, digest };
+  const state = (found?.value as CallState | undefined) ?? firstState(identity);
   if (state.isCounted) return "known";
   const counted = new Map(counts.map(({ value }) => value as readonly [string, number]));
   const ofTool = counted.get(tool) ?? 0;
@@ -264,13 +267,9 @@ export function* addConfirmation(
   if (known !== undefined) return known.value as ConfirmationRecord;
   if (session === undefined) throw new SessionStoreError("the session is not in the store");
   if (parent !== undefined) {
-    const [states = []] = yield* transaction.entries<CallState>({
-      below: ["call", sessionId, turnId, messageId],
-    });
+    const states = (yield* transaction.entries<CallState>(...rangesOfCallers(confirmation))).flat();
     const isOver = states.some(
-      ({ value }) =>
-        (value.isEnded || value.asksNobody) &&
-        isBelow(confirmation, { ...confirmation, callId: value.callId }),
+      ({ value }) => isCaller(value, confirmation) && (hasEnded(value) || value.asksNobody === true),
     );
     if (isOver) return undefined;
   }
@@ -305,16 +304,26 @@ export function* resolveConfirmation(
   return resolution;
 }
 
+/** Where the states of calls are stored that {@link isListedIfResolved} needs. */
+export function rangesOfAsking(confirmation: Confirmation): readonly OwnedRange[] {
+  const { sessionId, turnId, messageId = "", callId, parent } = confirmation;
+  return parent === undefined
+    ? [{ key: keyOfCall({ sessionId, turnId, messageId, callId }) }]
+    : rangesOfCallers(confirmation);
+}
+
 /** Whether a confirmation still waits although it is resolved: see `ConfirmationTable.pendingConfirmations`. */
-export function isListedIfResolved({ callId, parent }: Confirmation, states: readonly CallState[]): boolean {
-  if (parent === undefined) {
-    const call = states.find((state) => state.callId === callId);
-    return call?.isClaimed !== true && call?.isEnded !== true;
-  }
+export function isListedIfResolved(confirmation: Confirmation, states: readonly CallState[]): boolean {
+  if (confirmation.parent === undefined)
+    return states.every((state) => state.isClaimed !== true && !hasEnded(state));
   return states.some(
-    (caller) =>
-      caller.isClaimed === true && caller.isEnded !== true && callId.startsWith(`${caller.callId}/`),
+    (state) => isCaller(state, confirmation) && state.isClaimed === true && !hasEnded(state),
   );
+}
+
+/** Whether the tool of a call of the same message made a call, directly or not. */
+function isCaller({ callId }: CallState, { callId: made }: CallKey): boolean {
+  return made.startsWith(`${callId}/`);
 }
 
 /** The table and owner of ledgers: batches that concern them are applied one after the other. */

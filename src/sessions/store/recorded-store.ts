@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Backend, Entry, Key, Range } from "../../record/backend.ts";
-import type { CallIdentity } from "../../record/identity.ts";
+import { type CallIdentity, identityOf } from "../../record/identity.ts";
 import { inOrder, type Operation, Operations, type Transaction, wait } from "../../record/operations.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import type { CallKey, Confirmation, ConfirmationRecord, Resolution } from "../confirmations/confirmation.ts";
@@ -15,15 +15,16 @@ import {
   claimCall,
   countWithin,
   endCall,
+  firstState,
   forget,
+  hasEnded,
   isListedIfResolved,
   keyOfCall,
-  type RecordedExecution,
   RecordedLedgerTable,
+  rangesOfAsking,
   removeSession,
   removeTurn,
   resolveConfirmation,
-  type UnfinishedMessage,
 } from "./recorded-operations.ts";
 import type {
   Claim,
@@ -52,6 +53,10 @@ export class RecordedSessionStore implements SessionStore {
       (cause) => new SessionStoreError(`the session store failed: ${cause.message}`, { cause }),
     );
     this.ledger = new RecordedLedgerTable(this.operations);
+  }
+
+  get isOrdered(): boolean {
+    return this.operations.backend.isSerial;
   }
 
   get problem(): string | undefined {
@@ -105,20 +110,32 @@ export class RecordedSessionStore implements SessionStore {
   unfinishedMessages(): MaybePromise<readonly MessageRecord[]> {
     const { backend } = this.operations;
     return this.operations.readMore(function* () {
-      const [listed = []] = (yield* wait(
-        backend.read([{ below: ["unfinished"] }]),
-      )) as Entry<UnfinishedMessage>[][];
-      const ranges = listed.flatMap(({ value: { sessionId, turnId, messageId } }): Range[] => [
-        { key: ["message", sessionId, turnId, messageId] },
-        { below: ["call", sessionId, turnId, messageId] },
-      ]);
-      const found = yield* wait(backend.read(ranges));
-      const unfinished = listed.flatMap((_, index) => {
-        const [message] = (found[2 * index] ?? []) as Entry<MessageRecord>[];
-        const states = (found[2 * index + 1] ?? []) as Entry<CallState>[];
-        const ended = new Set(states.flatMap(({ value }) => (value.isEnded ? [value.callId] : [])));
-        return message?.value.calls.some(({ id }) => !ended.has(id)) ? [message] : [];
-      });
+      const unfinished: Entry<MessageRecord>[] = [];
+      const [sessions = []] = (yield* wait(
+        backend.read([{ below: ["session"] }]),
+      )) as Entry<SessionRecord>[][];
+      for (const { value: session } of sessions) {
+        const [turns = []] = (yield* wait(
+          backend.read([{ below: ["turn", session.id] }]),
+        )) as Entry<string>[][];
+        // One turn after the other: all of them together can be larger than the memory.
+        for (const { value: turnId } of turns) {
+          const [messages = []] = (yield* wait(
+            backend.read([{ below: ["message", session.id, turnId] }]),
+          )) as Entry<MessageRecord>[][];
+          const ranges = messages.map(
+            ({ value }): Range => ({ below: ["call", session.id, turnId, value.messageId] }),
+          );
+          const states = (yield* wait(backend.read(ranges))) as Entry<CallState>[][];
+          unfinished.push(
+            ...messages.filter(({ value }, index) => {
+              const ended = (states[index] ?? []).filter((state) => hasEnded(state.value));
+              const ids = new Set(ended.map((state) => state.value.callId));
+              return value.calls.some(({ id }) => !ids.has(id));
+            }),
+          );
+        }
+      }
       return inOrder(unfinished);
     });
   }
@@ -154,7 +171,7 @@ export class RecordedSessionStore implements SessionStore {
 
   isCounted(identity: CallIdentity): MaybePromise<boolean> {
     return this.operations.read(
-      [{ key: keyOfCall("call", identity) }],
+      [{ key: keyOfCall(identity) }],
       ([found] = []) => found?.value.isCounted === true,
     );
   }
@@ -171,10 +188,8 @@ export class RecordedSessionStore implements SessionStore {
       const known = yield* stateOf(transaction, identity);
       if (known === undefined) throw new SessionStoreError("the message of the call is not in the store");
       const state = claimCall(transaction, known, identity);
-      if (state !== "ended") return { state };
-      const ended = yield* transaction.get<RecordedExecution>(keyOfCall("execution", identity));
-      if (ended === undefined) throw new SessionStoreError("the call was removed from the store");
-      return { state, execution: ended.execution };
+      if (known.execution !== undefined && state === "ended") return { state, execution: known.execution };
+      return { state } as Claim;
     });
   }
 
@@ -189,16 +204,14 @@ export class RecordedSessionStore implements SessionStore {
     const ranges: readonly Range[] = [
       { key: ["message", sessionId, turnId, messageId] },
       { below: ["call", sessionId, turnId, messageId] },
-      { below: ["execution", sessionId, turnId, messageId] },
     ];
-    return this.operations.read(ranges, ([message] = [], found = [], ended = []) => {
+    return this.operations.read(ranges, ([message] = [], found = []) => {
       const states = new Map(found.map(({ value }: Entry<CallState>) => [value.callId, value]));
-      const executions = new Map(ended.map(({ value }: Entry<RecordedExecution>) => [value.callId, value]));
       const { calls } = (message?.value ?? { calls: [] }) as Pick<MessageRecord, "calls">;
       return calls.map(({ id: callId }): MessageCallRecord => {
-        const execution = executions.get(callId)?.execution;
-        if (execution !== undefined) return { callId, state: "ended", execution };
-        return { callId, state: states.get(callId)?.isClaimed ? "begun" : "not-begun" };
+        const state = states.get(callId);
+        if (state?.execution !== undefined) return { callId, state: "ended", execution: state.execution };
+        return { callId, state: state?.isClaimed ? "begun" : "not-begun" };
       });
     });
   }
@@ -221,19 +234,14 @@ export class RecordedSessionStore implements SessionStore {
       const [found = []] = (yield* wait(
         backend.read([{ below: ["confirmation"] }]),
       )) as Entry<ConfirmationRecord>[][];
-      const ranges = found.map(({ value: { confirmation } }): Range => {
-        const { sessionId, turnId, messageId = "" } = confirmation;
-        return { below: ["call", sessionId, turnId, messageId] };
-      });
-      const states = (yield* wait(backend.read(ranges))) as Entry<CallState>[][];
-      const pending = found.filter(
-        ({ value: { confirmation, resolution } }, index) =>
-          resolution === undefined ||
-          isListedIfResolved(
-            confirmation,
-            (states[index] ?? []).map(({ value }) => value),
-          ),
-      );
+      const pending: Entry<ConfirmationRecord>[] = [];
+      for (const entry of found) {
+        const { confirmation, resolution } = entry.value;
+        const states =
+          resolution === undefined ? [] : yield* wait(backend.read(rangesOfAsking(confirmation)));
+        const calls = (states.flat() as Entry<CallState>[]).map(({ value }) => value);
+        if (resolution === undefined || isListedIfResolved(confirmation, calls)) pending.push(entry);
+      }
       return inOrder(pending);
     });
   }
@@ -265,14 +273,16 @@ export class RecordedSessionStore implements SessionStore {
     at: number,
   ): MaybePromise<readonly string[]> {
     return this.operations.write(function* (transaction) {
-      const key = keyOfCall("call", { sessionId, turnId, messageId, callId });
+      const key = keyOfCall({ sessionId, turnId, messageId, callId });
       const [[message] = [], [found] = [], asked = []] = yield* transaction.entries<unknown>(
         { key: ["message", sessionId, turnId, messageId] },
         { key },
         { below: ["asked", sessionId, turnId, messageId] },
       );
-      const state = (found?.value as CallState | undefined) ?? { callId, digest: "" };
-      if (message !== undefined) transaction.put(key, { ...state, asksNobody: true } satisfies CallState);
+      const state =
+        (found?.value as CallState | undefined) ?? (message && stateOfNamed(message.value, callId));
+      if (message !== undefined && state !== undefined)
+        transaction.put(key, { ...state, asksNobody: true } satisfies CallState);
       const below: string[] = [];
       for (const { value } of asked) {
         const id = value as string;
@@ -335,14 +345,19 @@ export class RecordedSessionStore implements SessionStore {
 
 /** Returns the state of a call; `undefined` if its message is not known. */
 function* stateOf(transaction: Transaction, identity: CallIdentity): Operation<CallState | undefined> {
-  const { sessionId, turnId, messageId, callId, digest } = identity;
+  const { sessionId, turnId, messageId } = identity;
   const key: Key = ["message", sessionId, turnId, messageId];
-  const [[message] = [], [state] = []] = yield* transaction.entries(
-    { key },
-    { key: keyOfCall("call", identity) },
-  );
+  const [[message] = [], [state] = []] = yield* transaction.entries({ key }, { key: keyOfCall(identity) });
   if (message === undefined) return undefined;
-  return (state?.value as CallState | undefined) ?? { callId, digest };
+  return (state?.value as CallState | undefined) ?? firstState(identity);
+}
+
+/** Returns the first state of a call that a message has. Other calls, which tools make, make no calls without a state. */
+function stateOfNamed(message: unknown, callId: string): CallState | undefined {
+  const { sessionId: id, turnId, messageId, calls } = message as MessageRecord;
+  const call = calls.find((each) => each.id === callId);
+  if (call === undefined) return undefined;
+  return firstState(identityOf({ session: { id, principal: undefined }, turnId, messageId }, call));
 }
 
 function* requireSession(transaction: Transaction, id: string): Operation<void> {

@@ -6,7 +6,7 @@ import type { SqliteKind } from "../../record/sqlite-file.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import type { Confirmation, ConfirmationRecord, Resolution } from "../confirmations/confirmation.ts";
 import { SessionStoreError } from "../session-errors.ts";
-import type { CallState, RecordedExecution, UnfinishedMessage } from "./recorded-operations.ts";
+import type { CallState } from "./recorded-operations.ts";
 import { RecordedSessionStore } from "./recorded-store.ts";
 import type { LedgerRecord, MessageRecord, SessionRecord } from "./store.ts";
 
@@ -15,9 +15,19 @@ export const SESSIONS_FILE: SqliteKind = {
   name: "session store",
   // The bytes of `Sgss`.
   applicationId: 0x53_67_73_73,
-  format: 5,
+  format: 6,
   isExclusive: true,
   convert: entriesOfTables,
+  // Executions were entries of their own, which began with the same id, and every message was listed as unfinished.
+  upgrades: [
+    `UPDATE record SET value = substr(value, 1, length(value) - 1) || (
+        SELECT substr(e.value, instr(record.value, ',"digest":"')) FROM record e
+        WHERE e.key = 'execution' || substr(record.key, length('call') + 1)
+      )
+      WHERE key >= 'call/' AND key < 'call0'
+        AND EXISTS (SELECT 1 FROM record e WHERE e.key = 'execution' || substr(record.key, length('call') + 1));
+    DELETE FROM record WHERE key >= 'execution/' AND key < 'execution0' OR key >= 'unfinished/' AND key < 'unfinished0'`,
+  ],
 };
 
 /**
@@ -108,18 +118,13 @@ type Rows = (table: string, sql: string) => Generator<Row>;
 
 function* messagesOf(rows: Rows): Generator<KeyedValue> {
   const turns = new Set<string>();
-  const sql = `SELECT record, size > (
-      SELECT count(execution) FROM calls c WHERE c.session = m.session AND c.turn = m.turn AND c.message = m.message
-    ) AS unfinished FROM messages m ORDER BY place`;
-  for (const row of rows("messages", sql)) {
-    const message = read<MessageRecord>(row["record"]);
+  for (const { record } of rows("messages", "SELECT record FROM messages ORDER BY place")) {
+    const message = read<MessageRecord>(record);
     const { sessionId, turnId, messageId } = message;
     yield [["message", sessionId, turnId, messageId], message];
     const turn = JSON.stringify([sessionId, turnId]);
     if (!turns.has(turn)) yield [["turn", sessionId, turnId], turnId];
     turns.add(turn);
-    const unfinished: UnfinishedMessage = { sessionId, turnId, messageId };
-    if (row["unfinished"] === 1) yield [["unfinished", sessionId, turnId, messageId], unfinished];
   }
 }
 
@@ -127,20 +132,14 @@ function* callsOf(rows: Rows): Generator<KeyedValue> {
   const sql = "SELECT session, turn, message, call, digest, counted, claimed, execution FROM calls";
   for (const { session, turn, message, call, digest, counted, claimed, execution } of rows("calls", sql)) {
     const callId = call as string;
-    const place = [session as string, turn as string, message as string, callId] as const;
     const state: CallState = {
       callId,
       digest: digest as string,
       ...(counted === 1 && { isCounted: true }),
       ...(claimed === 1 && { isClaimed: true }),
-      ...(execution !== null && { isEnded: true }),
+      ...(execution !== null && { execution: read<ToolExecution>(execution) }),
     };
-    yield [["call", ...place], state];
-    if (execution === null) continue;
-    yield [
-      ["execution", ...place],
-      { callId, execution: read<ToolExecution>(execution) } satisfies RecordedExecution,
-    ];
+    yield [["call", session as string, turn as string, message as string, callId], state];
   }
 }
 

@@ -51,6 +51,43 @@ function opened<Store extends { close(): unknown }>(store: Store): Store {
   return store;
 }
 
+test("A store whose executions are entries of their own is converted, too", async () => {
+  const file = join(folder, "5.db");
+  const store = new SqliteSessionStore(file);
+  await store.addSession(SESSION);
+  await store.addMessage(MESSAGE);
+  await store.claim(CALL);
+  const other = { ...CALL, callId: ',"digest":"' };
+  await store.end(CALL, executionOf("call_0"));
+  await store.end(other, executionOf(other.callId));
+  await store.claim({ ...CALL, callId: "call_1" });
+  store.close();
+  change(
+    file,
+    `INSERT INTO record SELECT 'execution' || substr(key, 5), version, created,
+        '{"callId":' || (value -> '$.callId') || ',"execution":' || (value -> '$.execution') || '}'
+        FROM record WHERE key LIKE 'call/%' AND value -> '$.execution' IS NOT NULL;
+      UPDATE record SET value = replace(value, ',"execution":' || (value -> '$.execution'), ',"isEnded":true')
+        WHERE key LIKE 'call/%' AND value -> '$.execution' IS NOT NULL;
+      INSERT INTO record VALUES ('unfinished/s1/t1/m1', 99, 99, '{}');
+      PRAGMA user_version = 5`,
+  );
+  {
+    using reopened = new sqlite.DatabaseSync(file, { readOnly: true });
+    const found = reopened.prepare("SELECT count(*) AS n FROM record WHERE value LIKE '%isEnded%'").get();
+    expect(found).toEqual({ n: 2 });
+  }
+  const converted = opened(new SqliteSessionStore(file));
+  expect(await converted.calls("s1", "t1", "m1")).toEqual([
+    { callId: "call_0", state: "ended", execution: executionOf("call_0") },
+    { callId: "call_1", state: "begun" },
+  ]);
+  expect(await converted.claim(other)).toEqual({ state: "ended", execution: executionOf(other.callId) });
+  expect(await converted.unfinishedMessages()).toEqual([MESSAGE]);
+  await new Promise(setImmediate);
+  expect(warningsOf(file)).toHaveLength(1);
+});
+
 describe("A store of sessions of the version before", () => {
   test("is converted when it is opened, once, and says so", async () => {
     const file = oldFile("sessions");
@@ -58,7 +95,7 @@ describe("A store of sessions of the version before", () => {
     new SqliteSessionStore(file).close();
     await new Promise(setImmediate);
     expect(warningsOf(file)).toEqual([
-      `The session store '${file}' was converted from format 4 to 5, which earlier versions of sandgate do not read`,
+      `The session store '${file}' was converted from format 4 to 6, which earlier versions of sandgate do not read`,
     ]);
     using database = new sqlite.DatabaseSync(file, { readOnly: true });
     const tables = database

@@ -142,6 +142,33 @@ describe.skipIf(NO_POSTGRES !== undefined)("A backend on PostgreSQL", () => {
     ).rejects.toThrow(/^PostgreSQL failed: .*ECONNREFUSED/);
   });
 
+  test("brings executions that are entries of their own to those of their calls", async () => {
+    const schema = server.newSchema();
+    const before = await PostgresBackend.open({ url: server.url, schema });
+    const execution = { callId: ',"digest":"', output: "\u0000ü" };
+    const { callId } = execution;
+    await before.apply({
+      checks: [],
+      writes: [
+        { key: ["call", "s", "t", "m", callId], value: { callId, digest: "d", isEnded: true } },
+        { key: ["execution", "s", "t", "m", callId], value: { callId, execution } },
+        { key: ["call", "s", "t", "m", "other"], value: { callId: "other", digest: "d" } },
+      ],
+    });
+    await before.close();
+    const sql = postgres(server.url);
+    await sql.unsafe(`UPDATE ${schema}.record SET value = '1' WHERE key = '!format'`);
+    await sql.end();
+    const after = await PostgresBackend.open({ url: server.url, schema });
+    const [calls = [], executions = []] = await after.read([{ below: ["call"] }, { below: ["execution"] }]);
+    expect(calls.map(({ value }) => value)).toEqual([
+      { callId, digest: "d", isEnded: true, execution },
+      { callId: "other", digest: "d" },
+    ]);
+    expect(executions).toEqual([]);
+    await after.close();
+  });
+
   test.each([
     [{ url: "https://user:secret@example.test" }, "the URL of PostgreSQL must begin with postgres://"],
     [{ url: "postgres://localhost", schema: 'a"; DROP' }, /^the schema of PostgreSQL must have/],

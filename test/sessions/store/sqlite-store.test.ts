@@ -103,7 +103,7 @@ describe("A file of sessions", () => {
     change("PRAGMA user_version = 99");
     const before = readFileSync(file);
     expect(() => new SqliteSessionStore(file)).toThrow(
-      /the file has format 99, and this version of sandgate reads formats up to 5: use the version that wrote/,
+      /the file has format 99, and this version of sandgate reads formats up to 6: use the version that wrote/,
     );
     expect(readFileSync(file)).toEqual(before);
   });
