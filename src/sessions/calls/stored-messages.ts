@@ -141,7 +141,11 @@ export class StoredMessages {
   first(id: string, call: MessageCall, run: () => Promise<Result>): Promise<Result> {
     try {
       const added = this.#add(id, [call]);
-      return added instanceof Promise ? added.then(() => this.#runFirst(id, run)) : this.#runFirst(id, run);
+      if (!(added instanceof Promise)) return this.#runFirst(id, run);
+      if (this.#store?.isOrdered !== true) return added.then(() => this.#runFirst(id, run));
+      // The claim of the call is mostly part of the same commit. Without the message, it fails.
+      const result = this.#runFirst(id, run);
+      return added.then(() => result);
     } catch (error) {
       return Promise.reject(error);
     }

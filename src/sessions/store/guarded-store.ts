@@ -68,6 +68,10 @@ export class GuardedStore implements SessionStore {
     return this.#ends.problem ?? this.#store.problem;
   }
 
+  get isOrdered(): boolean {
+    return this.#store.isOrdered === true;
+  }
+
   get ledger(): LedgerTable | undefined {
     return this.#store.ledger;
   }

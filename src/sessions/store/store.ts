@@ -15,6 +15,11 @@ export interface SessionStore extends SessionTable, CallTable, ConfirmationTable
    * Stores calls for conditions on earlier calls. Default: these conditions are unclear if they look back beyond a restart.
    */
   readonly ledger?: LedgerTable | undefined;
+  /**
+   * Whether what is written takes effect for later writes at once, before it is durable, and they fail if it fails. Default: only
+   * when it is durable.
+   */
+  readonly isOrdered?: boolean | undefined;
   /** Why it cannot write now, for operators: a server is not ready meanwhile. Default: it can. */
   readonly problem?: string | undefined;
   /** Releases the store. No other method is called later. */
