@@ -9,6 +9,7 @@ import { run } from "../../src/cli/run.ts";
 import { createFolder, PROJECT } from "./sandgate.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
+const COMPILED = resolve(import.meta.dirname, "../compiled.ts");
 
 /** Serves a project in this process. Returns its address and a function that ends it. */
 export async function serve(
@@ -56,7 +57,16 @@ export async function start(
 ): Promise<{ readonly address: string; readonly child: ChildProcess }> {
   const child = spawn(
     process.execPath,
-    [MAIN, "serve", "--config", join(folder, "sandgate.yaml"), "--listen", "127.0.0.1:0"],
+    [
+      "--import",
+      COMPILED,
+      MAIN,
+      "serve",
+      "--config",
+      join(folder, "sandgate.yaml"),
+      "--listen",
+      "127.0.0.1:0",
+    ],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
   onTestFinished(() => void child.kill("SIGKILL"));

@@ -9,6 +9,7 @@ import { onTestFinished } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 export const MAIN: string = join(ROOT, "src/cli/main.ts");
+const COMPILED = join(ROOT, "test/compiled.ts");
 
 /** How an agent that was started ended. */
 interface Ended {
@@ -55,7 +56,8 @@ export async function guardScene(
   // As on a file system from which no program can be started, the quick hook cannot be used.
   if (isInNode) await mkdir(join(folder, "hook"));
   // What a test has installed for this user must not be seen, nor anything started by it be left.
-  const env: NodeJS.ProcessEnv = { HOME: home, PATH: process.env["PATH"], LANG: "C.UTF-8" };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env: NodeJS.ProcessEnv = { HOME: home, PATH, LANG: "C.UTF-8", NODE_COMPILE_CACHE };
   const template = await readFile(join(ROOT, "examples/guard/sandgate.yaml"), "utf8");
   const config = template
     .replace("listen: 127.0.0.1:7427", "listen: 127.0.0.1:0")
@@ -78,7 +80,7 @@ export async function guardScene(
     daemon: async () => {
       const child = spawn(
         process.execPath,
-        [MAIN, "guard", "daemon", "--config", join(folder, "sandgate.yaml")],
+        ["--import", COMPILED, MAIN, "guard", "daemon", "--config", join(folder, "sandgate.yaml")],
         { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"] },
       );
       onTestFinished(() => end(child));

@@ -8,6 +8,7 @@ import { type RestateNode, type RestateNodes, startRestate } from "../../restate
 import { createFolder } from "../sandgate.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../../src/cli/main.ts");
+const COMPILED = resolve(import.meta.dirname, "../../compiled.ts");
 const TOKEN = "x".repeat(40);
 const APPROVER = "y".repeat(40);
 
@@ -22,7 +23,7 @@ async function start(
   const config = join(folder, "sandgate.yaml");
   const child = spawn(
     process.execPath,
-    [MAIN, "serve", "--config", config, "--listen", "127.0.0.1:0", ...more],
+    ["--import", COMPILED, MAIN, "serve", "--config", config, "--listen", "127.0.0.1:0", ...more],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
   servers.push(child);

@@ -30,6 +30,7 @@ export interface ServerOptions {
 
 const SOURCES = resolve(import.meta.dirname, "../../../src/cli/main.ts");
 const CLOCK = join(import.meta.dirname, "wrong-clock.ts");
+const COMPILED = resolve(import.meta.dirname, "../../compiled.ts");
 const HEALTHY_WITHIN_MS = 60_000;
 
 /** A process of `sandgate serve`. */
@@ -62,13 +63,13 @@ export class ServerProcess implements Victim {
   async start(): Promise<void> {
     const output = openSync(this.#log, "a");
     const { port, config, effects, steps, clockMs = 0, main = SOURCES } = this.#options;
-    const clock = clockMs === 0 ? [] : ["--import", CLOCK];
+    const first = ["--import", COMPILED, ...(clockMs === 0 ? [] : ["--import", CLOCK])];
     const args = ["serve", "--config", config, "--listen", `127.0.0.1:${port}`];
-    const started = spawn(process.execPath, [...clock, main, ...args], {
+    const started = spawn(process.execPath, [...first, main, ...args], {
       stdio: ["ignore", output, output],
       env: {
         ...process.env,
-        NODE_COMPILE_CACHE: join(dirname(this.#log), "compiled"),
+        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(dirname(this.#log), "compiled"),
         SANDGATE_CLOCK_MS: `${clockMs}`,
         SANDGATE_TEST_EFFECTS: effects,
         ...(steps !== undefined && { SANDGATE_TEST_STEPS: steps }),
