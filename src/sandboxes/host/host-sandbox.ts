@@ -17,6 +17,7 @@ import {
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { workspaceIsSupported } from "../../workspace/paths.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
+import { limitsEnforcedBy } from "../contract/enforced-limits.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
 import type { StagedFiles } from "../contract/staged-changes.ts";
@@ -26,8 +27,8 @@ import { FunctionRun } from "./function-call.ts";
 import type { ModuleRunner, ModuleRunnerOptions } from "./module-runner.ts";
 import { AbandonedFunctions, RunningCalls } from "./running-calls.ts";
 
-const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
-const ENFORCEABLE_WITH_FILES: readonly LimitName[] = [...ENFORCEABLE, "fileBytes"];
+const ENFORCEABLE = limitsEnforcedBy("host");
+const ENFORCEABLE_WITH_FILES = limitsEnforcedBy("host-files");
 
 const NO_CAPABILITIES: ReadonlySet<CapabilityName> = new Set();
 const FILES: ReadonlySet<CapabilityName> = new Set(workspaceIsSupported() ? (["fs"] as const) : []);

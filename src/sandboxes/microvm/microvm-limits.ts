@@ -1,11 +1,9 @@
-import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import { type EnforcedLimit, type EnforcedLimits, limitsEnforcedBy } from "../contract/enforced-limits.ts";
 
 const MIB = 1_024 * 1_024;
 
 /** The default limits of a program. */
-export const MICROVM_DEFAULTS: Required<
-  Pick<ResourceLimits, "wallTimeMs" | "memoryBytes" | "outputBytes" | "logLines" | "processes">
-> = Object.freeze({
+export const MICROVM_DEFAULTS: EnforcedLimits<"microvm"> = Object.freeze({
   wallTimeMs: 60_000,
   memoryBytes: 64 * MIB,
   outputBytes: MIB,
@@ -14,7 +12,7 @@ export const MICROVM_DEFAULTS: Required<
 });
 
 /** The limits that can be enforced: `memoryBytes` and `processes` by the machine's kernel, in a control group. */
-export const MICROVM_LIMITS: readonly LimitName[] = Object.keys(MICROVM_DEFAULTS) as LimitName[];
+export const MICROVM_LIMITS: readonly EnforcedLimit<"microvm">[] = limitsEnforcedBy("microvm");
 
 /** Maximum memory of a machine. A tool with a higher limit cannot use all of it. */
 const MOST_BYTES = 4_096 * MIB;

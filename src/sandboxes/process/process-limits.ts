@@ -1,5 +1,6 @@
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/sandbox-mode.ts";
+import { type EnforcedLimit, limitsEnforcedBy } from "../contract/enforced-limits.ts";
 import type { Cgroups } from "./cgroups.ts";
 
 /** The default limits of a program. */
@@ -25,30 +26,23 @@ export const KILL_GRACE_MS = 5_000;
 export const PROGRAM_IDLE_MS = 60_000;
 
 /**
- * The limits that are enforced on every machine. `cpuMs` and `processMemoryBytes` apply to each process of
- * the program.
- */
-const EVERYWHERE: readonly LimitName[] = [
-  "wallTimeMs",
-  "outputBytes",
-  "logLines",
-  "cpuMs",
-  "processMemoryBytes",
-];
-
-/**
  * The limits that can be enforced: `netBytes` only with namespaces; `memoryBytes` and `processes`, of all processes
- * together, only with cgroups.
+ * together, only with cgroups. `cpuMs` and `processMemoryBytes` apply to each process of the program.
  */
 export function enforceableLimits({ memory, pids }: Cgroups, isolation: Isolation): readonly LimitName[] {
   // Otherwise, setrlimit(2) enforces it in the user namespace. Root is exempt from that, and without a
   // namespace all processes of the user count.
   const countsProcesses =
     typeof pids !== "string" || (isolation === "namespaces" && process.getuid?.() !== 0);
-  return [
-    ...EVERYWHERE,
-    ...(isolation === "namespaces" ? (["netBytes"] as const) : []),
-    ...(typeof memory === "string" ? [] : (["memoryBytes"] as const)),
-    ...(countsProcesses ? (["processes"] as const) : []),
-  ];
+  const here: Record<EnforcedLimit<"process">, boolean> = {
+    wallTimeMs: true,
+    outputBytes: true,
+    logLines: true,
+    cpuMs: true,
+    processMemoryBytes: true,
+    netBytes: isolation === "namespaces",
+    memoryBytes: typeof memory !== "string",
+    processes: countsProcesses,
+  };
+  return limitsEnforcedBy("process").filter((name) => here[name]);
 }

@@ -1,4 +1,5 @@
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
+import { type EnforcedLimits, limitsEnforcedBy } from "../contract/enforced-limits.ts";
 import type { ResourceUse } from "../contract/outcome.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-message.ts";
@@ -7,20 +8,7 @@ import { type FileUse, NO_FILE_USE } from "./thread/external-access.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
 /** A complete set of limits: each of them is enforced on every guest. */
-export type QuickJsLimits = Required<
-  Pick<
-    ResourceLimits,
-    | "wallTimeMs"
-    | "memoryBytes"
-    | "outputBytes"
-    | "stackBytes"
-    | "logLines"
-    | "nestedCalls"
-    | "fileBytes"
-    | "netBytes"
-    | "waitTimeMs"
-  >
->;
+export type QuickJsLimits = EnforcedLimits<"quickjs">;
 
 /** How long a guest may take to notice its deadline before its thread is ended. */
 export const INTERRUPT_GRACE_MS = 50;
@@ -44,8 +32,7 @@ export const QUICKJS_DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   waitTimeMs: 7 * 24 * 60 * 60_000,
 });
 
-/** Those with a default. */
-const ENFORCED = Object.keys(QUICKJS_DEFAULT_LIMITS) as readonly LimitName[];
+const ENFORCED = limitsEnforcedBy("quickjs");
 
 /** Adds the defaults of missing limits. */
 export function completeLimits(limits: ResourceLimits): QuickJsLimits {

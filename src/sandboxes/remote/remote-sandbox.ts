@@ -10,6 +10,7 @@ import {
   type RemoteImplementation,
 } from "../../tool/implementations/remote-implementation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
+import { limitsEnforcedBy } from "../contract/enforced-limits.ts";
 import { GuestMemory, type MemoryLease } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
@@ -176,7 +177,7 @@ export class RemoteSandbox implements Sandbox {
 }
 
 /** Memory, stack and the like are limited by the machine behind the endpoint, if at all. */
-const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes", "netBytes"];
+const ENFORCEABLE = limitsEnforcedBy("endpoint");
 
 /** Maximum number of bytes of an error response that are read for its message. */
 const MAX_ERROR_BODY_BYTES = 16_384;

@@ -3,6 +3,7 @@ import { awaitTurn } from "../../base/turns.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
+import { type EnforcedLimits, limitsEnforcedBy } from "../contract/enforced-limits.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { ownerOf as ownerOfTask, type SandboxTask } from "../contract/sandbox.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
@@ -18,12 +19,7 @@ import type { WasmAnswer, WasmTask } from "./thread/thread-task.ts";
 const MIB = 1_024 * 1_024;
 
 /** Default limits, for those that a grant does not set. All of them are enforced. */
-export const WASM_DEFAULTS: Required<
-  Pick<
-    ResourceLimits,
-    "wallTimeMs" | "memoryBytes" | "outputBytes" | "logLines" | "nestedCalls" | "fileBytes" | "netBytes"
-  >
-> = Object.freeze({
+export const WASM_DEFAULTS: EnforcedLimits<"wasm"> = Object.freeze({
   wallTimeMs: 30_000,
   memoryBytes: 64 * MIB,
   outputBytes: MIB,
@@ -33,8 +29,7 @@ export const WASM_DEFAULTS: Required<
   netBytes: 16 * MIB,
 });
 
-/** Those with a default. */
-const ENFORCED = Object.keys(WASM_DEFAULTS) as readonly LimitName[];
+const ENFORCED = limitsEnforcedBy("wasm");
 
 /** Only `netBytes` limits a body. Every request that was sent may have had an effect, whatever its method. */
 const HTTP_RULES: HttpRules = Object.freeze({

@@ -343,6 +343,14 @@ describe.skipIf(unavailable)("a program in the process sandbox", () => {
     expect(error?.message).toMatch(/memory/);
   });
 
+  test("logs what it writes to its standard error, up to the limit", async () => {
+    const lines: string[] = [];
+    const onLog = (line: string): void => void lines.push(line);
+    const { receipt } = await run("seq 1 9 >&2", { limits: { logLines: 3 }, onLog });
+    expect(lines).toEqual(["info: 1", "info: 2", "info: 3"]);
+    expect(receipt.used.logLines).toBe(3);
+  });
+
   test("fails with the end of its standard error, which operators get as log lines", async () => {
     expect((await run("echo first >&2; echo cannot open >&2; exit 3")).error).toMatchObject({
       code: "execution_error",

@@ -9,6 +9,7 @@ import {
   type McpCallEnd,
   type McpCallOptions,
 } from "../../../tool/implementations/remote-implementation.ts";
+import { limitsEnforcedBy } from "../../contract/enforced-limits.ts";
 import { shorten } from "../../contract/failure.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { type Sandbox, type SandboxTask, type TaskObserver, traceHeadersOf } from "../../contract/sandbox.ts";
@@ -25,7 +26,7 @@ interface EndOfTask {
 }
 
 /** The server's own sandbox, if it has one, bounds everything else. */
-const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
+const ENFORCEABLE = limitsEnforcedBy("mcp");
 
 /** Maximum number of progress reports that reach an observer. */
 const MAX_REPORTS = 1_000;
