@@ -247,6 +247,7 @@ function place(action: Action, cwd: string, workspace: string | undefined, canRe
     };
   }
   if (/^[~$%]/.test(action.path)) throw new MappingError("a path must not begin with '~', '$' or '%'");
+  refuseAmbiguous(action.path);
   const resolved = resolvedPath(realPath(cwd), action.path);
   const real = `/${resolved.path === "." ? "" : resolved.path}`;
   const isInside = workspace !== undefined && isIn(real, workspace);
@@ -259,6 +260,20 @@ function place(action: Action, cwd: string, workspace: string | undefined, canRe
         : { query: action.query };
   if (!isInside) refuseProtected(resolved, real, action.kind);
   return { name: (isInside ? INSIDE : OUTSIDE)[action.kind], arguments: { path, ...more } };
+}
+
+/**
+ * Agents do not all take a path as it is written: some take blanks off its ends, normalize its characters, or read a URL.
+ *
+ * @throws {MappingError} if such a path could lead elsewhere than it does for the system.
+ */
+function refuseAmbiguous(path: string): void {
+  if (path.trim() !== path || /^["'\u200b\u2060]|["'\u200b\u2060]$/.test(path))
+    throw new MappingError("a path must not begin or end with blanks or quotation marks");
+  if (/^file:/i.test(path) || path.includes("\\") || path.normalize("NFC") !== path)
+    throw new MappingError(
+      "a path must be no URL, without backslashes, and with composed characters (NFC): agents read others differently",
+    );
 }
 
 const INSIDE = {
@@ -328,7 +343,11 @@ function deny(reason: string): Decision {
   return { decision: "deny", reason };
 }
 
-/** In single quotes, no POSIX shell interprets anything. */
+/**
+ * Quotes a word so that POSIX shells and fish read the same: in single quotes, these interpret nothing, and fish only a backslash, which
+ * is in double quotes therefore.
+ */
 export function quote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", () => "'\\''")}'`;
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  return `'${text.replace(/'+|\\+/g, (run) => (run.startsWith("'") ? `'"${run}"'` : `'"${run}${run}"'`))}'`;
 }

@@ -19,6 +19,8 @@ const outside = join(root, "outside");
 
 /** What the policy is asked about: the tool, and its path, URL or command. */
 let asked: string[] = [];
+/** Of which server, and with which tool, the policy was asked about a call of an MCP tool or an unknown one. */
+let servers: string[] = [];
 let sandboxes: Sandboxes;
 let sessions: Sessions;
 let decider: Decider;
@@ -43,6 +45,9 @@ beforeAll(async () => {
       revision: policy.revision,
       check: (request) => {
         const { path, url, command } = request.input as Readonly<Record<string, string>>;
+        const { server, tool } = request.input as Readonly<Record<string, string>>;
+        if (tool !== undefined)
+          servers.push([request.tool.name, ...(server === undefined ? [] : [server]), tool].join(" "));
         asked.push(`${request.tool.name} ${path ?? url ?? command ?? ""}`.trim());
         return policy.check(request);
       },
@@ -69,6 +74,24 @@ afterAll(async () => {
   await sandboxes.close();
   rmSync(root, { recursive: true });
 });
+
+/** Splits a command line as fish does. Throws if there is anything but words. */
+function wordsOfFish(line: string): readonly string[] {
+  const words: string[] = [];
+  for (const [whole] of line.matchAll(
+    /(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\$])*"|[^\s'"\\;#&|()<>*?$~]|\\.)+|\S/gs,
+  )) {
+    const parts = whole.match(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\$])*"|[^'"\\]+|\\./gs) ?? [];
+    if (parts.join("") !== whole || /^[;#&|()<>*?$~]$/.test(whole)) throw new Error(`not a word: ${whole}`);
+    const read = parts.map((part) => {
+      if (part.startsWith("'")) return part.slice(1, -1).replace(/\\(['\\])/g, "$1");
+      if (part.startsWith('"')) return part.slice(1, -1).replace(/\\(["\\$])/g, "$1");
+      return part.replace(/^\\/, "");
+    });
+    words.push(read.join(""));
+  }
+  return words;
+}
 
 /** Decides on a call: what the policy was asked, and how it ended. */
 async function decide(name: string, input: ToolInput | undefined, cwd = workspace) {
@@ -167,6 +190,20 @@ const PATHS: readonly (readonly [path: string, place: "inside" | "outside" | "no
   ["../work-other/a", "outside", `${root}/work-other/a`],
   ["~/.bashrc", "nowhere"],
   ["$HOME/x", "nowhere"],
+  // Some agents take blanks off, or read another notation: the path would lead elsewhere for them.
+  [` ${outside}/b.txt`, "nowhere"],
+  ["\u00a0/etc/passwd", "nowhere"],
+  [" ~/.bashrc", "nowhere"],
+  ["src/a.txt ", "nowhere"],
+  ["src/new.txt\t", "nowhere"],
+  ["\ufeff/etc/passwd", "nowhere"],
+  ["'/etc/passwd'", "nowhere"],
+  ['"/etc/passwd"', "nowhere"],
+  ["file:///etc/passwd", "nowhere"],
+  ["FILE:/etc/passwd", "nowhere"],
+  ["\\/etc/passwd", "nowhere"],
+  // Another character than K, which Unicode makes one.
+  ["src/\u212a", "nowhere"],
   // Through a link to an absolute path, which nothing may be granted through.
   ["out/b.txt", "nowhere"],
   ["out/new.txt", "nowhere"],
@@ -177,6 +214,15 @@ const PATHS: readonly (readonly [path: string, place: "inside" | "outside" | "no
   ["up/new.txt", "outside", `${outside}/new.txt`],
   ["gone", "outside", `${outside}/missing.txt`],
   ["inner/../src/../../outside/b.txt", "outside", `${outside}/b.txt`],
+];
+
+/** How a shell that is not one of POSIX reads what is in quotes: fish has escapes in single quotes, too. */
+const BACKSLASHES: readonly string[] = [
+  "x\\'; echo unconfined; '",
+  "\\'; echo unconfined #",
+  "echo 'a\\\\'; echo b",
+  "\\\\\\'",
+  "echo \\",
 ];
 
 const PROTECTED: readonly string[] = [
@@ -209,6 +255,17 @@ describe.each(Object.keys(INPUTS))("%s", { timeout: 60_000 }, (name) => {
         .toString()
         .split("\0");
       expect(words.slice(0, -1)).toEqual(["--ticket", expect.stringMatching(/^[\w-]{24}$/), "--", command]);
+    }
+  });
+
+  test("runs a command confined also with a shell that has escapes in single quotes", async () => {
+    for (const command of BACKSLASHES) {
+      const { decision } = (await decide(name, inputs.command(command))) ?? {};
+      if (decision?.decision !== "rewrite") throw new Error("it is not rewritten");
+      const [line = ""] = decision.commands;
+      expect(wordsOfFish(line).slice(-2)).toEqual(["--", command]);
+      const words = execFileSync("/bin/sh", ["-c", line]).toString().split("\0");
+      expect(words.slice(-3)).toEqual(["--", command, ""]);
     }
   });
 
@@ -315,4 +372,27 @@ test("A patch of Codex is decided on for each file that it names, and for what l
     expect([lines, (await decide("codex", patch(...lines)))?.end]).toEqual([lines, "deny"]);
   expect(await decide("codex", patch("*** Delete File: src/a.txt"))).toMatchObject({ end: "asks a person" });
   expect(await decide("codex", patch())).toMatchObject({ end: "asks a person", tools: ["use_unknown_tool"] });
+});
+
+test("An MCP tool of Claude Code is of the server that the agent names, and unknown if that is not certain", async () => {
+  const agent = agentNamed("claude-code");
+  const call = async (tool_name: string, more: object): Promise<void> => {
+    const input = { session_id: "1", cwd: workspace, tool_name, tool_input: {}, ...more };
+    if (agent !== undefined) await decider.decide(agent, JSON.stringify(input));
+  };
+  servers = [];
+  await call("mcp__git__hub__remove", {});
+  await call("mcp__git__hub__remove", { mcp_server: { name: "git", source: "user" } });
+  await call("mcp__git__hub__remove", { mcp_server: { name: "git__hub", source: "user" } });
+  await call("mcp__my_files__remove", { mcp_server: { name: "my files", source: "user" } });
+  await call("mcp__files__remove", { mcp_server: { name: "other", source: "user" } });
+  await call("mcp__files__remove", {});
+  expect(servers).toEqual([
+    "use_unknown_tool mcp__git__hub__remove",
+    "call_mcp_tool git hub__remove",
+    "call_mcp_tool git__hub remove",
+    "call_mcp_tool my files remove",
+    "use_unknown_tool mcp__files__remove",
+    "call_mcp_tool files remove",
+  ]);
 });

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import {
   COMMAND,
   fetches,
@@ -64,7 +64,24 @@ const TOOLS: Readonly<Record<string, ToolMapping>> = {
   WebSearch: WEB_SEARCH,
 };
 
-const MCP = /^mcp__(.+?)__(.+)$/s;
+const MCP = "mcp__";
+
+/**
+ * Returns the server and the tool of an MCP tool. Names of servers may have the separator, so that only the server that the agent names
+ * says where that of the tool begins.
+ *
+ * @returns `undefined` if they are not certain.
+ */
+function mcpTool(name: string, named: JsonValue | undefined): { server: string; tool: string } | undefined {
+  const server = isJsonObject(named) ? named["name"] : undefined;
+  if (typeof server === "string") {
+    const prefix = `${MCP}${server.replace(/[^\w-]/g, "_")}__`;
+    const tool = name.slice(prefix.length);
+    return name.startsWith(prefix) && tool !== "" ? { server, tool } : undefined;
+  }
+  const [first, tool, ...more] = name.slice(MCP.length).split("__");
+  return first && tool && more.length === 0 ? { server: first, tool } : undefined;
+}
 
 export const claudeCode: GuardedAgent = {
   name: "claude-code",
@@ -101,11 +118,9 @@ export function preToolUse(
       const cwd = text(input, "cwd");
       const name = text(input, "tool_name");
       const given = object(input, "tool_input");
-      const [, server, tool] = MCP.exec(name) ?? [];
+      const mcp = name.startsWith(MCP) ? mcpTool(name, input["mcp_server"]) : undefined;
       const actions =
-        server === undefined || tool === undefined
-          ? mapped(tools, name, given, cwd)
-          : [mcpCall(server, tool, given)];
+        mcp === undefined ? mapped(tools, name, given, cwd) : [mcpCall(mcp.server, mcp.tool, given)];
       return { sessionId: text(input, "session_id"), cwd, actions };
     },
     write: (decision, input): JsonObject => {

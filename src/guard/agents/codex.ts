@@ -62,7 +62,8 @@ export function patched(patch: string): readonly Action[] {
   for (const line of patch.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/)) {
     const marker = line.trim();
     if (!marker.startsWith("***")) continue;
-    const [, what = "", path = ""] = /^\*\*\*\s*([A-Za-z ]+?)\s*:\s*(.+)$/s.exec(marker) ?? [];
+    // With its blanks, which belong to the name for some agents.
+    const [, what = "", path = ""] = /^\s*\*\*\*\s*([A-Za-z ]+?)\s*: ?(.+)$/s.exec(line) ?? [];
     const kind = Object.hasOwn(CHANGES, what) ? CHANGES[what] : undefined;
     if (kind !== undefined) actions.push({ kind, path, change: { patch } });
     else if (!/^\*\*\* (?:Begin Patch|End Patch|End of File)$/.test(marker) && !line.startsWith("+"))
