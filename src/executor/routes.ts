@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { readTraceHeaders } from "../base/trace-headers.ts";
-import { ACCESS, mayUse } from "../http/access.ts";
+import { ACCESS } from "../http/access.ts";
 import type { Sender } from "../http/authentication.ts";
+import { mayUse } from "../http/clients.ts";
 import type { Door, RouteGroup } from "../http/door.ts";
 import type { Metric } from "../http/metrics.ts";
 import { bodyLength, checkDigest, decodeBody, type Incoming, receive } from "../http/request.ts";

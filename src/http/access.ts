@@ -145,29 +145,3 @@ export function byOwner(refusal: string, sessionAgeMs?: number): RouteAccess {
   const age = sessionAgeMs === undefined ? {} : { sessionAgeMs };
   return { proofs: OF_PAGES, roles: ["caller"], session: "owns", ...age, refusal };
 }
-
-/** What the access to a session depends on. */
-interface OwnedSession {
-  readonly principal: { readonly id: string } | undefined;
-}
-
-/** What {@link mayUse} asks about a client. */
-interface RatedClient {
-  is(role: Role): boolean;
-  sees(session: OwnedSession): boolean;
-  owns(session: OwnedSession): boolean;
-  approves(session: OwnedSession): boolean;
-}
-
-/** Whether a client may use a route, and what it must be to the session of the path. */
-export function mayUse(
-  { roles, session: relation, refusesCallers = false }: RouteAccess,
-  client: RatedClient,
-  session?: OwnedSession,
-): boolean {
-  if (roles.length === 0) return true;
-  if (refusesCallers && client.is("caller")) return false;
-  if (!roles.some((role) => client.is(role))) return false;
-  if (relation === undefined) return true;
-  return session !== undefined && client[relation](session);
-}

@@ -3,7 +3,7 @@ import { TOKEN_ID_PREFIX } from "../access-tokens/token-principal.ts";
 import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { compileNamePattern, type NamePattern } from "../policy/match/name-pattern.ts";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
-import { mayUse, ROLES, type Role, type RouteAccess } from "./access.ts";
+import { ROLES, type Role, type RouteAccess } from "./access.ts";
 import { type Credentials, callerOf, certifiedCallerOf, type Sender } from "./authentication.ts";
 import { forbidden } from "./refusals.ts";
 import { CERTIFICATE_NAME_FORM, isCertificateName } from "./tls/client-certificate.ts";
@@ -272,6 +272,19 @@ export function operatorSender({ id, roles }: Operator): Sender {
   if (roles.includes("caller")) throw new TypeError("the operator of the console must not be a caller");
   const principal = checkPrincipal({ id, kind: "user" });
   return { caller: OPERATOR_CALLER, credential: "", principal, isSigned: false };
+}
+
+/** Whether a client may use a route, and what it must be to the session of the path. */
+export function mayUse(
+  { roles, session: relation, refusesCallers = false }: RouteAccess,
+  client: Client,
+  session?: OwnedSession,
+): boolean {
+  if (roles.length === 0) return true;
+  if (refusesCallers && client.is("caller")) return false;
+  if (!roles.some((role) => client.is(role))) return false;
+  if (relation === undefined) return true;
+  return session !== undefined && client[relation](session);
 }
 
 /**

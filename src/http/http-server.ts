@@ -119,7 +119,7 @@ export class HttpServer implements AsyncDisposable {
     this.#addRoutes();
     for (const group of groups) group.register(door);
     const { server, connections } = openServer(limits, checked, {
-      onRequest: (request, response) => door.handle(request, response),
+      onRequest: door.handle.bind(door),
       onRefusedConnection: () => metrics.connectionRefused(),
       onRefusedHandshake: (refused) => {
         metrics.refusedHandshake();

@@ -16,14 +16,19 @@ import type { SessionEvent } from "../shapes/turns.ts";
 import type { Admin } from "./admin.ts";
 import type { CallRepeats } from "./call-repeats.ts";
 import type { Console } from "./console/console.ts";
-import { EventLogs, type LoggedEvent } from "./events/event-log.ts";
-import { type EventStreamOptions, type FinalEvent, StreamRoom } from "./events/event-stream.ts";
-import { nestedEvent, publicConfirmationEvent, publicEvent } from "./events/public-event.ts";
+import {
+  EventLogs,
+  type EventStreamOptions,
+  type FinalEvent,
+  type LoggedEvent,
+  StreamRoom,
+} from "./event-stream.ts";
 import { MessagesUnderWay, RetainedTurns, type TurnPlace } from "./message-bounds.ts";
 import { AnswerLinks } from "./notifying/answer-links.ts";
 import { Notifier } from "./notifying/notifier.ts";
 import type { Notify } from "./notifying/notify.ts";
 import { PushDevices } from "./notifying/web-push.ts";
+import { nestedEvent, publicConfirmationEvent, publicEvent } from "./public-event.ts";
 
 /** What people can look at besides sessions. */
 export interface Inspected {

@@ -12,8 +12,7 @@ import {
 import type { ConfirmationEvent } from "../sessions/confirmations/confirmation-broker.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { isMcpImplementation, type McpServerState } from "../tool/implementations/remote-implementation.ts";
-import type { Admin } from "./admin.ts";
-import type { ReloadableTools } from "./reloadable-tools.ts";
+import type { Admin, ReloadableTools } from "./admin.ts";
 
 /** Maximum number of rules with values of their own: policies are replaced while the server runs. */
 const MAX_RULES = 200;

@@ -33,6 +33,7 @@ await using server = await startServer({
     { id: "carol", token: TOKENS.carol, roles: ["approver"], approves: ["alice"] },
   ],
 });
+const [host, port] = server.address.split(":");
 const { id } = JSON.parse(await text(await send("alice", "POST", "/v1/sessions", {}))) as { id: string };
 const entered = await enteredFiles(runTurn, WARM_UP);
 process.stdout.write(JSON.stringify(entered));
@@ -55,7 +56,6 @@ async function runTurn(): Promise<void> {
 
 function send(by: keyof typeof TOKENS, method: string, path: string, body: object): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const [host, port] = server.address.split(":");
     const sent = request({
       host,
       port,

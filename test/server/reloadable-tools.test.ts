@@ -6,7 +6,7 @@ import {
   type PolicyRequest,
   type RuntimePolicy,
 } from "../../src/policy/policy.ts";
-import { ReloadableTools } from "../../src/server/reloadable-tools.ts";
+import { ReloadableTools } from "../../src/server/admin.ts";
 
 test("The policy of reloadable tools says of itself what the current one says", () => {
   const registry = new ToolRegistry();

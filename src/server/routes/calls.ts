@@ -11,8 +11,8 @@ import {
 import { callDetails, callSummary, numberOf, refOf, sees } from "../console/calls/call-view.ts";
 import type { ConsoleCall } from "../console/calls/console-call.ts";
 import type { Console } from "../console/console.ts";
-import type { EventStreamOptions } from "../events/event-stream.ts";
-import { EVENT_STREAM_HEADERS } from "../events/event-stream.ts";
+import type { EventStreamOptions } from "../event-stream.ts";
+import { EVENT_STREAM_HEADERS } from "../event-stream.ts";
 import type { SessionService } from "../service.ts";
 import { consoleOf } from "./console.ts";
 import { type App, serve } from "./serve.ts";

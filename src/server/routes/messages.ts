@@ -17,7 +17,7 @@ import type { Session } from "../../sessions/session.ts";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
 import { NewMessage, TURNS } from "../../shapes/turns.ts";
-import { EVENT_STREAM_HEADERS, eventStream, type FinalEvent } from "../events/event-stream.ts";
+import { EVENT_STREAM_HEADERS, eventStream, type FinalEvent } from "../event-stream.ts";
 import type { AdmittedMessage } from "../message-bounds.ts";
 import { placeOf, type SessionService } from "../service.ts";
 import { type App, serve } from "./serve.ts";

@@ -18,8 +18,8 @@ import {
   type ShownSession,
 } from "../../shapes/sessions.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
-import { EVENT_STREAM_HEADERS, eventStream, lastEventNumber } from "../events/event-stream.ts";
-import { publicConfirmationEvent } from "../events/public-event.ts";
+import { EVENT_STREAM_HEADERS, eventStream, lastEventNumber } from "../event-stream.ts";
+import { publicConfirmationEvent } from "../public-event.ts";
 import type { SessionService } from "../service.ts";
 import { type App, type Page, pageOf, serve } from "./serve.ts";
 

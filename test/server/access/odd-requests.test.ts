@@ -1,7 +1,6 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { mayUse } from "../../../src/http/access.ts";
-import { Client } from "../../../src/http/clients.ts";
+import { Client, mayUse } from "../../../src/http/clients.ts";
 import type { RefusedRequest } from "../../../src/http/refusals.ts";
 import type { Server } from "../../../src/server/server.ts";
 import { dispatchBody } from "../../executor/harness.ts";

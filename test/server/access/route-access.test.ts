@@ -2,9 +2,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import type { RouteAccess } from "../../../src/http/access.ts";
-import { mayUse } from "../../../src/http/access.ts";
 import type { Credential } from "../../../src/http/clients.ts";
-import { Client } from "../../../src/http/clients.ts";
+import { Client, mayUse } from "../../../src/http/clients.ts";
 import { startConsole } from "../console/console.ts";
 import {
   type ClientName,

@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { defineTool } from "../../../src/engine/tool.ts";
-import { HeldTool, until } from "../../executor/harness.ts";
-import { startServer, TestClient, WITH_EXECUTOR, WritingTool } from "../harness.ts";
+import { defineTool } from "../../src/engine/tool.ts";
+import { HeldTool, until } from "../executor/harness.ts";
+import { startServer, TestClient, WITH_EXECUTOR, WritingTool } from "./harness.ts";
 
 const READ = { id: "c1", name: "read_note", arguments: { text: "hi" } };
 

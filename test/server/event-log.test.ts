@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { EventLog, EventLogs } from "../../../src/server/events/event-log.ts";
+import { EventLog, EventLogs } from "../../src/server/event-stream.ts";
 
 describe("the events that are kept of a session", () => {
   test("are at most 1,000, and a reader learns how many it has lost", () => {

@@ -1,7 +1,7 @@
-import type { DispatchEvent } from "../../engine/call/events.ts";
-import type { ConfirmationEvent } from "../../sessions/confirmations/confirmation-broker.ts";
-import type { NestedEvent, SessionEvent } from "../../shapes/turns.ts";
-import { callerConfirmationView, confirmationView } from "../confirmation-views.ts";
+import type { DispatchEvent } from "../engine/call/events.ts";
+import type { ConfirmationEvent } from "../sessions/confirmations/confirmation-broker.ts";
+import type { NestedEvent, SessionEvent } from "../shapes/turns.ts";
+import { callerConfirmationView, confirmationView } from "./confirmation-views.ts";
 
 /**
  * Returns what the clients of a session learn of an event: not what is for operators, such as stacks, paths and names of

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { EventLog } from "../../../src/server/events/event-log.ts";
-import { eventStream, type FinalEvent, StreamRoom } from "../../../src/server/events/event-stream.ts";
+import { EventLog, eventStream, type FinalEvent, StreamRoom } from "../../src/server/event-stream.ts";
 
 test("a stream has its last event once, even if it was read before it was known to be the last", async () => {
   const log = new EventLog({ events: 10, bytes: 10_000 }, () => {});
