@@ -70,6 +70,78 @@ export async function callDirectly(
   return write(request, call.message, ended);
 }
 
+/** The revisions with sessions whose calls have the same form. */
+const WITH_SESSIONS: ReadonlySet<string> = new Set(["2025-03-26", "2025-06-18", "2025-11-25"]);
+
+/** A call of a client in a session of MCP 2025-11-25. */
+export interface SessionCall {
+  /** The whole message. */
+  readonly message: JsonValue;
+  readonly session: () => Promise<Session>;
+  /** Aborted when the client cancels the call, or its session ends. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads the id of a plain call of a session: one whose client wants no progress.
+ *
+ * @returns `undefined` if the SDK has to read it.
+ */
+export function plainSessionCall(message: JsonValue, header: HeaderOf): string | number | undefined {
+  if (!WITH_SESSIONS.has(header("mcp-protocol-version") ?? "") || !isJsonObject(message)) return undefined;
+  const { jsonrpc, id, method, params } = message;
+  if (jsonrpc !== "2.0" || method !== METHOD || !isRequestId(id)) return undefined;
+  if (!hasOnly(message, ["jsonrpc", "id", "method", "params"]) || !isJsonObject(params)) return undefined;
+  const { name, arguments: args = {}, _meta = {} } = params;
+  const isPlain =
+    hasOnly(params, ["name", "arguments", "_meta"]) &&
+    typeof name === "string" &&
+    isJsonObject(args) &&
+    isJsonObject(_meta) &&
+    hasOnly(_meta, ["traceparent", "tracestate"]);
+  return isPlain ? id : undefined;
+}
+
+/**
+ * Makes a plain call of a session, as {@link callDirectly} does. Its client must have declared that it cannot be asked.
+ *
+ * @returns the JSON text of the response; `undefined` if the call was cancelled, which is not answered.
+ */
+export async function callInSession(
+  parts: ServerParts,
+  { message, session, signal }: SessionCall,
+): Promise<string | undefined> {
+  const { sdk, runs, pending, options } = parts;
+  const { id, params } = message as { readonly id: string | number; readonly params: JsonObject };
+  const {
+    name,
+    arguments: args = {},
+    _meta = {},
+  } = params as {
+    readonly name: string;
+    readonly arguments?: JsonObject;
+    readonly _meta?: JsonObject;
+  };
+  const own = { sdk, runs, pending, isModern: false, listsAll: options.lists === "all", session };
+  const exchanged = { ...own, capabilities: () => ({}) };
+  const context = contextOf({ envelope: _meta }, signal);
+  try {
+    const result = await callTool(exchanged, options, { name, arguments: args }, context);
+    if (signal.aborted) return undefined;
+    if (sdk.isSpecType.CallToolResult(result)) return JSON.stringify({ result, jsonrpc: "2.0", id });
+    const invalid = { code: sdk.ProtocolErrorCode.InvalidParams, message: "Invalid tools/call result" };
+    return JSON.stringify({ jsonrpc: "2.0", id, error: invalid });
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    const { code, message: text, data } = error as { code?: unknown; message?: unknown; data?: unknown };
+    const known = error instanceof sdk.ProtocolError;
+    const failure = known
+      ? { code, message: text, ...(data !== undefined && { data }) }
+      : { code: sdk.ProtocolErrorCode.InternalError, message: "Internal error" };
+    return JSON.stringify({ jsonrpc: "2.0", id, error: failure });
+  }
+}
+
 function exchangeParts({ sdk, runs, pending, options }: ServerParts, session: Session): ExchangeParts {
   const capabilities = (context: ServerContext) => declared(sdk, context);
   return {
@@ -84,7 +156,7 @@ function exchangeParts({ sdk, runs, pending, options }: ServerParts, session: Se
 }
 
 /** The part of the SDK's context that a call uses on this wire if it wants no notifications. */
-function contextOf({ envelope }: PlainCall, signal: AbortSignal): ServerContext {
+function contextOf({ envelope }: Pick<PlainCall, "envelope">, signal: AbortSignal): ServerContext {
   const nothing = async (): Promise<void> => {};
   const mcpReq = {
     signal,

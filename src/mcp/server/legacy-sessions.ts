@@ -5,10 +5,13 @@ import type {
 } from "@modelcontextprotocol/server";
 import { canonicalText } from "../../json/canonical.ts";
 import { copyJson } from "../../json/copy.ts";
+import { parseJson } from "../../json/parse.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Principal } from "../../tool/principal.ts";
+import { callInSession, type PostedMessage, plainSessionCall } from "./call-directly.ts";
+import { MESSAGE_BOUNDS } from "./client-message.ts";
 import type { McpServerOptions } from "./options.ts";
 import { peerServer, type ServerParts } from "./peer-server.ts";
 
@@ -33,7 +36,18 @@ interface McpSession {
    * connection.
    */
   readonly open: Set<Request>;
+  /** The calls that are made without the SDK, which would cancel its own, by their ids. */
+  readonly calls: Map<JsonValue, AbortController>;
   usedAt: number;
+}
+
+/** The media types of responses: a client has to accept both, as the SDK checks. */
+const ACCEPTED = ["application/json", "text/event-stream"];
+
+/** Whether a client can be asked while a call runs, which needs a stream, or has not said so yet. */
+function isAsked(server: SdkServer): boolean {
+  const { elicitation, sampling, roots } = server.getClientCapabilities() ?? { roots: {} };
+  return [elicitation, sampling, roots].some((each) => each !== undefined);
 }
 
 /** The sessions of clients of MCP 2025-11-25 over HTTP. */
@@ -68,7 +82,47 @@ export class LegacySessions {
     if (session === undefined || session.key !== principalKey(principal)) {
       return errorResponse(404, -32_001, "The session does not exist: initialize again");
     }
+    this.#cancel(session, body);
     return this.#respond(session, request, body);
+  }
+
+  /**
+   * Makes a call without the SDK, if nothing about it is special and its client cannot be asked anything.
+   *
+   * @returns the JSON text of the response, or a response; `undefined`, before anything ran, if the SDK has to read the request.
+   */
+  async call(
+    { text, header }: PostedMessage,
+    principal: Principal | undefined,
+  ): Promise<string | Response | undefined> {
+    const session = this.#sessions.get(header("mcp-session-id") ?? "");
+    // Logs of a call need a stream, too.
+    if (this.#parts.options.logs === true) return undefined;
+    if (session === undefined || session.key !== principalKey(principal)) return undefined;
+    const { server, calls, session: open } = session;
+    const accepted = header("accept") ?? "";
+    if (!ACCEPTED.every((type) => accepted.includes(type)) || isAsked(server)) return undefined;
+    const parsed = parseJson(text, MESSAGE_BOUNDS);
+    const message = "value" in parsed ? parsed.value : null;
+    const id = plainSessionCall(message, header);
+    if (id === undefined || calls.has(id)) return undefined;
+    const cancelling = new AbortController();
+    calls.set(id, cancelling);
+    session.usedAt = Date.now();
+    try {
+      const { signal } = cancelling;
+      const answer = await callInSession(this.#parts, { message, session: open, signal });
+      return answer ?? new Response(null, { status: 202 });
+    } finally {
+      calls.delete(id);
+      session.usedAt = Date.now();
+    }
+  }
+
+  #cancel({ calls }: McpSession, body: unknown): void {
+    const { method, params } = (body ?? {}) as { method?: unknown; params?: { requestId?: JsonValue } };
+    const { requestId } = params ?? {};
+    if (method === "notifications/cancelled" && requestId !== undefined) calls.get(requestId)?.abort();
   }
 
   async #begin(request: Request, principal: Principal | undefined, body: unknown): Promise<Response> {
@@ -112,10 +166,12 @@ export class LegacySessions {
       transport,
       session: open,
       open: new Set(),
+      calls: new Map(),
       usedAt: Date.now(),
     };
     // After `connect`, which sets it, the SDK calls this one, too.
     server.onclose = () => {
+      for (const call of session.calls.values()) call.abort();
       if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
       void opened?.then((each) => each.close()).catch(() => {});
     };
@@ -136,8 +192,8 @@ export class LegacySessions {
 
   #closeIdle(): void {
     const before = Date.now() - IDLE_MS;
-    for (const { open, usedAt, server } of this.#sessions.values()) {
-      if (open.size === 0 && usedAt < before) void server.close();
+    for (const { open, calls, usedAt, server } of this.#sessions.values()) {
+      if (open.size + calls.size === 0 && usedAt < before) void server.close();
     }
   }
 

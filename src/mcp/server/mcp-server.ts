@@ -144,6 +144,7 @@ export class McpServer implements AsyncDisposable {
    */
   async call(posted: PostedMessage, { principal }: McpSender = {}): Promise<string | Response | undefined> {
     if (this.#isClosed) return undefined;
+    if (posted.header("mcp-session-id") !== null) return this.#legacy.call(posted, principal);
     return callDirectly(this.#parts, posted, {
       session: () => this.#clients.shared(principal),
       write: (request, parsedBody, ended) =>

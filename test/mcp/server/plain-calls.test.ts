@@ -4,7 +4,8 @@ import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { readPlainCall } from "../../../src/mcp/server/call-directly.ts";
 import type { Server } from "../../../src/server/server.ts";
-import { send, startMcpServer } from "./harness.ts";
+import { TOKENS } from "../../server/harness.ts";
+import { send, startMcpServer, urlOf } from "./harness.ts";
 
 const PIXEL = "iVBORw0KGgo=";
 
@@ -99,6 +100,93 @@ function withoutState({ status, body }: { readonly status: number; readonly body
   const text = JSON.stringify(body).replace(/"requestState":"[^"]+"/, '"requestState":"…"');
   return { status, body: JSON.parse(text) };
 }
+
+describe("A plain call in a session of 2025-11-25 is answered as the SDK answers the same call", () => {
+  async function open(server: Server, capabilities: JsonObject = {}) {
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      authorization: `Bearer ${TOKENS["alice"]}`,
+    };
+    const post = async (message: object): Promise<{ type: string | null; body: JsonObject | undefined }> => {
+      const body = JSON.stringify({ jsonrpc: "2.0", ...message });
+      const response = await fetch(urlOf(server), { method: "POST", headers, body });
+      const id = response.headers.get("mcp-session-id");
+      if (id !== null) headers["mcp-session-id"] = id;
+      const text = await response.text();
+      const json = text.startsWith("{") ? text : /^data: (\{.*"id".*)$/m.exec(text)?.[1];
+      return {
+        type: response.headers.get("content-type"),
+        body: json === undefined ? undefined : JSON.parse(json),
+      };
+    };
+    const clientInfo = { name: "test", version: "1" };
+    const params = { protocolVersion: "2025-11-25", capabilities, clientInfo };
+    await post({ id: 0, method: "initialize", params });
+    headers["mcp-protocol-version"] = "2025-11-25";
+    await post({ method: "notifications/initialized" });
+    return post;
+  }
+
+  test.each([
+    ["text", {}],
+    ["text", { deep: [{ ü: "☃" }] }],
+    ["structured", {}],
+    ["image", {}],
+    ["fail", {}],
+    ["annotated", {}],
+    ["region", { region: "eu" }],
+    ["absent", {}],
+    ["ask", {}],
+  ])("%s, and the arguments %j", async (name, args) => {
+    const post = await open(await start());
+    const params = { name, arguments: args };
+    const plain = await post({ id: 1, method: "tools/call", params });
+    const bySdk = await post({
+      id: 1,
+      method: "tools/call",
+      params: { ...params, _meta: { progressToken: 1 } },
+    });
+    expect(plain.body).toEqual(bySdk.body);
+    expect([plain.type, bySdk.type]).toEqual(["application/json", "text/event-stream"]);
+  });
+
+  test("a result that is no valid one is an error", async () => {
+    const post = await open(await start());
+    const { body } = await post({ id: 1, method: "tools/call", params: { name: "unknown_block" } });
+    expect(body).toMatchObject({ id: 1, error: { code: -32_602 } });
+  });
+
+  test("a client that can be asked gets a stream", async () => {
+    const post = await open(await start(), { elicitation: {} });
+    const { type } = await post({ id: 1, method: "tools/call", params: { name: "text" } });
+    expect(type).toBe("text/event-stream");
+  });
+
+  test("the client can cancel it, and call again", async () => {
+    let aborted = false;
+    const server = await startMcpServer([
+      tool("hang", (_input: never, { signal }: { signal: AbortSignal }) => {
+        return new Promise((resolve) => {
+          signal.addEventListener("abort", () => {
+            aborted = true;
+            resolve("late");
+          });
+        });
+      }),
+    ]);
+    const post = await open(server);
+    const call = post({ id: "a", method: "tools/call", params: { name: "hang" } });
+    await expect
+      .poll(async () => {
+        await post({ method: "notifications/cancelled", params: { requestId: "a" } });
+        return aborted;
+      })
+      .toBe(true);
+    expect((await call).body).toBeUndefined();
+    expect((await post({ id: 1, method: "ping" })).body).toEqual({ jsonrpc: "2.0", id: 1, result: {} });
+  });
+});
 
 describe("readPlainCall", () => {
   const META = {
