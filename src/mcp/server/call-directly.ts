@@ -3,9 +3,8 @@ import { parseJson } from "../../json/parse.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { Session } from "../../sessions/session.ts";
 import { MESSAGE_BOUNDS } from "./client-message.ts";
-import type { ExchangeParts } from "./exchange.ts";
+import { declared, type ExchangeParts, type ServerParts } from "./exchange.ts";
 import type { Sdk } from "./options.ts";
-import { declared, type ServerParts } from "./peer-server.ts";
 import { callTool, type EndOfCall } from "./tool-handlers.ts";
 
 /** The revision whose requests stand alone. */

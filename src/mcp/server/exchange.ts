@@ -8,7 +8,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import { toLine } from "../../rendering/shown.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { LogLevel } from "../../tool/streamed.ts";
-import type { Sdk } from "./options.ts";
+import type { McpOffers } from "./mcp-offers.ts";
+import type { McpServerOptions, Sdk } from "./options.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
 import type { InputResponses, OpenRequest, Run } from "./runs/run.ts";
 import type { PendingRuns, Runs, RunWatch } from "./runs/runs.ts";
@@ -31,6 +32,22 @@ export interface RequestedCall {
   /** The tool to be called. */
   readonly tool: string;
   readonly arguments: JsonValue;
+}
+
+/** What one server has in common for all its clients. */
+export interface ServerParts {
+  readonly sdk: Sdk;
+  readonly options: McpServerOptions;
+  readonly info: { readonly name: string; readonly version: string; readonly title?: string };
+  readonly runs: Runs;
+  readonly pending: PendingRuns;
+  readonly offers: McpOffers;
+}
+
+/** What a client declared that it can do, in a request on the wire without sessions. */
+export function declared(sdk: Sdk, { mcpReq }: ServerContext): ClientCapabilities {
+  const envelope = mcpReq.envelope as Readonly<Record<string, JsonValue>> | undefined;
+  return (envelope?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? {}) as ClientCapabilities;
 }
 
 /** The services for the requests of a client. */

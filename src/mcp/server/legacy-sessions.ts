@@ -12,8 +12,9 @@ import type { Session } from "../../sessions/session.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { callInSession, type PostedMessage, plainSessionCall } from "./call-directly.ts";
 import { MESSAGE_BOUNDS } from "./client-message.ts";
+import type { ServerParts } from "./exchange.ts";
 import type { McpServerOptions } from "./options.ts";
-import { peerServer, type ServerParts } from "./peer-server.ts";
+import { peerServer } from "./peer-server.ts";
 
 /** Milliseconds after which an unused session ends. */
 const IDLE_MS = 30 * 60_000;

@@ -6,11 +6,12 @@ import type { McpProgress } from "../../tool/implementations/remote-implementati
 import type { Principal } from "../../tool/principal.ts";
 import { callDirectly, type PostedMessage, refuseParamHeaders } from "./call-directly.ts";
 import { readBody } from "./client-message.ts";
+import type { ServerParts } from "./exchange.ts";
 import { ClientSessions, errorResponse, LegacySessions } from "./legacy-sessions.ts";
 import type { McpOffers } from "./mcp-offers.ts";
 import { offerTools } from "./offer-tools.ts";
 import { loadSdk, MCP_SERVER_NAMES, type McpSender, type McpServerOptions } from "./options.ts";
-import { isSubscribed, peerServer, type ServerParts, templateMatcher } from "./peer-server.ts";
+import { isSubscribed, peerServer, templateMatcher } from "./peer-server.ts";
 import type { ClientCapabilities, McpInputRequest } from "./runs/input-requests.ts";
 import { PendingRuns, Runs } from "./runs/runs.ts";
 import { type McpStdio, type StdioStreams, serveStdio } from "./serve-stdio.ts";

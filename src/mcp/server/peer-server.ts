@@ -10,7 +10,7 @@ import type {
 } from "@modelcontextprotocol/server";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { Session } from "../../sessions/session.ts";
-import { type ExchangeParts, exchange } from "./exchange.ts";
+import { declared, type ExchangeParts, exchange, type ServerParts } from "./exchange.ts";
 import {
   COMPLETE,
   findPrompt,
@@ -22,9 +22,7 @@ import {
 } from "./find-offer.ts";
 import type { McpOffers } from "./mcp-offers.ts";
 import { findCompletion } from "./offer-tools.ts";
-import type { McpServerOptions, Sdk } from "./options.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
-import type { PendingRuns, Runs } from "./runs/runs.ts";
 import { addTools, type EndOfCall } from "./tool-handlers.ts";
 
 /** How many resources one client may subscribe to. */
@@ -32,16 +30,6 @@ const MAX_SUBSCRIPTIONS = 1_000;
 
 /** What the clients of 2025-11-25 are subscribed to. */
 const subscriptions = new WeakMap<SdkServer, ReadonlySet<string>>();
-
-/** What one server has in common for all its clients. */
-export interface ServerParts {
-  readonly sdk: Sdk;
-  readonly options: McpServerOptions;
-  readonly info: { readonly name: string; readonly version: string; readonly title?: string };
-  readonly runs: Runs;
-  readonly pending: PendingRuns;
-  readonly offers: McpOffers;
-}
 
 /** Milliseconds for which clients may cache lists. They are also notified when a list changes. */
 const LIST_TTL_MS = 60_000;
@@ -92,12 +80,6 @@ export function peerServer(
   addTools(server, parts, options, ended);
   if (hasResources || hasPrompts) addOffers(server, parts, offers);
   return server;
-}
-
-/** What a client declared that it can do, in a request on the wire without sessions. */
-export function declared(sdk: Sdk, { mcpReq }: ServerContext): ClientCapabilities {
-  const envelope = mcpReq.envelope as Readonly<Record<string, JsonValue>> | undefined;
-  return (envelope?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? {}) as ClientCapabilities;
 }
 
 /** Adds what concerns resources, prompts and completions. Reading one is a call, under the policy. */

@@ -11,7 +11,8 @@ import {
   refusalOf,
   refusalText,
 } from "./client-message.ts";
-import { peerServer, type ServerParts } from "./peer-server.ts";
+import type { ServerParts } from "./exchange.ts";
+import { peerServer } from "./peer-server.ts";
 
 /** The longest name and value of a member that is read, in bytes. */
 const MAX_BYTES = 8_192;
