@@ -9,13 +9,13 @@ const MAX_LENGTH: number = 32 * 1_024;
 /** How long a slice of a work takes, in ms. */
 const SLICE_MS = 4;
 
-interface Waiting {
+interface QueuedWork {
   readonly owner: QueueOwner;
   readonly length: number;
   readonly go: () => void;
 }
 
-const waiting = new FairQueue<Waiting>(({ owner }) => owner);
+const waiting = new FairQueue<QueuedWork>(({ owner }) => owner);
 let read = 0;
 let isScheduled = false;
 
@@ -85,7 +85,7 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
 
 /** Lets one work at a time run, of however many: their owners take turns. */
 export class Turnstile {
-  readonly #waiting = new FairQueue<Pick<Waiting, "owner" | "go">>(({ owner }) => owner);
+  readonly #waiting = new FairQueue<Pick<QueuedWork, "owner" | "go">>(({ owner }) => owner);
   #isBusy = false;
 
   /** Runs a work when it has its turn. */

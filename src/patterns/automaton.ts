@@ -21,10 +21,10 @@ export interface Program {
 export type Instruction =
   | { readonly read: CodePoints; readonly next: number }
   | { readonly either: readonly number[] }
-  | { readonly at: Place; readonly next: number }
+  | { readonly at: Assertion; readonly next: number }
   | { readonly isMatch: true };
 
-export type Place = "start" | "end" | "boundary" | "inside";
+export type Assertion = "start" | "end" | "boundary" | "inside";
 
 /** Maximum number of instructions of a program. */
 const MAX_INSTRUCTIONS = 4_000;
@@ -37,7 +37,7 @@ const CLASSES: Readonly<Record<string, CodePoints>> = {
   w: WORD,
   W: complement(WORD),
 };
-const PLACES: Readonly<Record<string, Place>> = {
+const ASSERTIONS: Readonly<Record<string, Assertion>> = {
   "^": "start",
   $: "end",
   "\\b": "boundary",
@@ -46,7 +46,7 @@ const PLACES: Readonly<Record<string, Place>> = {
 
 type Tree =
   | { readonly set: CodePoints }
-  | { readonly at: Place }
+  | { readonly at: Assertion }
   | { readonly all: readonly Tree[] }
   | { readonly any: readonly Tree[] }
   | { readonly repeated: Tree; readonly least: number; readonly most: number };
@@ -95,7 +95,7 @@ class Parser {
 
   #piece(): Tree {
     const [place] = this.#take(/[$^]|\\[bB]/y) ?? [];
-    if (place !== undefined) return { at: PLACES[place] as Place };
+    if (place !== undefined) return { at: ASSERTIONS[place] as Assertion };
     if (this.#take(/\(\?:/y) !== undefined) {
       const group = this.parse();
       this.#take(/\)/y);

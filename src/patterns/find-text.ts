@@ -1,4 +1,4 @@
-import { hasCodePoint, type Place, type Program, representatives, WORD } from "./automaton.ts";
+import { type Assertion, hasCodePoint, type Program, representatives, WORD } from "./automaton.ts";
 
 /** A character that stands for itself, or an escape that does. */
 const CHARACTER = /^(?:[^\\^$.*+?()[\]{}|\ufffd]|\\[\\^$.*+?()[\]{}|/-])$/u;
@@ -198,7 +198,7 @@ class Machine {
   }
 }
 
-function isAt(place: Place, before: Before, after: After): boolean {
+function isAt(place: Assertion, before: Before, after: After): boolean {
   if (place === "start") return before === "start";
   if (place === "end") return after === "end";
   return ((before === "word") !== (after === "word")) === (place === "boundary");

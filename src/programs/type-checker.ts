@@ -52,7 +52,7 @@ const AT_ONCE = 2;
 /** Maximum number of programs of one caller that wait for a compiler. */
 const MAX_WAITING = 16;
 
-interface Waiting {
+interface QueuedCheck {
   readonly caller: string | undefined;
   readonly go: () => void;
 }
@@ -62,7 +62,7 @@ interface Waiting {
  * another.
  */
 export class CompilerTurns {
-  readonly #waiting = new FairQueue<Waiting>(({ caller }) => ({ principal: caller }));
+  readonly #waiting = new FairQueue<QueuedCheck>(({ caller }) => ({ principal: caller }));
   /** How many programs of each caller wait; no entry is zero. */
   readonly #counts = new Map<string | undefined, number>();
   #running = 0;

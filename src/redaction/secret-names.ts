@@ -67,7 +67,7 @@ const QUOTED = String.raw`(?:"(?:[^"\\\n]|\\[^\n]){1,8192}"|'(?:[^'\\\n]|\\[^\n]
 const BLOCK_TEXT = String.raw`(?:${QUOTED}|<<-?(?<end>[A-Z]{1,16})[ \t]{0,4}\r?\n[^]{1,8192}?\n[ \t]{0,64}\k<end>(?!\w))`;
 
 /** Where a name stands besides in front of a separator. */
-interface Place {
+interface NamePosition {
   /** What every text with such a place has. */
   readonly clue: RegExp;
   readonly before: string;
@@ -80,7 +80,7 @@ interface Place {
  * An option of a command, an element, a pair of name and value, arguments of a function, environments of shells and images, a part
  * of a form, a variable of Terraform, and JSON in a URL.
  */
-const OTHER_PLACES: readonly Place[] = [
+const OTHER_PLACES: readonly NamePosition[] = [
   {
     clue: /(?:^|[\s"'])--?\w/,
     before: String.raw`(?:^|[\s"'])--?[\w-]{0,64}`,

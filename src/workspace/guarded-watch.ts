@@ -25,7 +25,7 @@ const LOOK_MS = 1_000;
 
 const UNREPORTED_LOOK_MS = 50;
 
-interface Place {
+interface WatchedPlace {
   readonly path: string;
   /** Where the program sees it. */
   readonly at: string;
@@ -38,7 +38,7 @@ interface Place {
  * a mount covers the old file only, and nothing covers a new one. The program has to be ended then.
  */
 export class GuardedWatch implements Disposable {
-  readonly #places: Place[] = [];
+  readonly #places: WatchedPlace[] = [];
   readonly #watchers: FSWatcher[] = [];
   readonly #stopListening = onGuardedFiles(() => this.#lookSoon());
   #looking: NodeJS.Timeout | undefined;
@@ -140,7 +140,7 @@ export class GuardedWatch implements Disposable {
   }
 }
 
-function changedIn({ before, look }: Place): string | undefined {
+function changedIn({ before, look }: WatchedPlace): string | undefined {
   try {
     const now = look();
     return [...now.keys()].find((path) => before.get(path) !== now.get(path));

@@ -141,13 +141,13 @@ function referenceProblems(condition: RuleCondition, rule: CheckedRule): readonl
 }
 
 /** What an argument of a tool can be. */
-interface Place {
+interface PossibleArgument {
   readonly tool: PolicyTool;
   readonly values: PossibleValues;
 }
 
 /** Warns about a condition that must not be met, and that nothing can meet. */
-function neverUnmet(condition: RuleCondition, places: readonly Place[]): readonly PartProblem[] {
+function neverUnmet(condition: RuleCondition, places: readonly PossibleArgument[]): readonly PartProblem[] {
   const whys = places.map(({ tool, values }) =>
     values.length === 0 ? undefined : whyNever(tool.inputSchema, values, condition),
   );
@@ -160,7 +160,7 @@ function neverUnmet(condition: RuleCondition, places: readonly Place[]): readonl
 /** Warns about parts of a condition of which one must be met, and that no tool's argument can meet. */
 function deadItems(
   condition: RuleCondition,
-  places: readonly Place[],
+  places: readonly PossibleArgument[],
   at: ConfigPath = [],
 ): readonly PartProblem[] {
   if ("not" in condition)

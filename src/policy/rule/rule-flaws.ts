@@ -62,8 +62,8 @@ class PatternBudget {
 }
 
 /** A step into a result, with the first field in the policy that is marked here, and the first here or below. */
-interface Place {
-  readonly members: Map<string, Place>;
+interface ResultNode {
+  readonly members: Map<string, ResultNode>;
   marked?: MarkedField;
   first?: MarkedField;
 }
@@ -75,7 +75,7 @@ interface MarkedField {
 
 /** The fields of results that a policy marks as written by outsiders, by tool and path. */
 export class MarkedFields {
-  readonly #results = new Map<string, Place>();
+  readonly #results = new Map<string, ResultNode>();
 
   constructor(untrusted: readonly UntrustedResult[]) {
     let order = 0;
@@ -263,7 +263,7 @@ function problemOf(
   return `it is unclear whether the rule matches this example, so it ${effect === "allow" ? "allows nothing" : "applies"}: ${missed}`;
 }
 
-function mark(root: Place, marked: MarkedField): void {
+function mark(root: ResultNode, marked: MarkedField): void {
   let place = root;
   place.first ??= marked;
   for (const step of stepsOf(marked.field)) {
@@ -273,7 +273,7 @@ function mark(root: Place, marked: MarkedField): void {
   place.marked ??= marked;
 }
 
-function placeIn(places: Map<string, Place>, name: string): Place {
+function placeIn(places: Map<string, ResultNode>, name: string): ResultNode {
   let place = places.get(name);
   if (place === undefined) {
     place = { members: new Map() };

@@ -16,7 +16,7 @@ import {
 } from "./suspension-store.ts";
 
 /** Under `programCall/PROGRAM/NUMBER`. */
-interface RecordedCall {
+interface StoredCallOfProgram {
   readonly number: number;
   readonly digest: string;
   /** In base64. */
@@ -136,7 +136,7 @@ export class RecordedSuspensionStore implements SuspensionStore {
         { key: callKey(id, number) },
       );
       if ((program?.value as ProgramHeader | undefined)?.revision !== revision) return "conflict";
-      const claim = claimOf(call?.value as RecordedCall | undefined, digest);
+      const claim = claimOf(call?.value as StoredCallOfProgram | undefined, digest);
       if (claim === "fresh") putCall(transaction, id, { number, digest });
       return claim;
     });
@@ -149,7 +149,7 @@ export class RecordedSuspensionStore implements SuspensionStore {
         { key: callKey(id, call.number) },
       );
       if ((program?.value as ProgramHeader | undefined)?.revision !== revision) return;
-      const before = known?.value as RecordedCall | undefined;
+      const before = known?.value as StoredCallOfProgram | undefined;
       if (before?.sealed === undefined)
         putCall(transaction, id, { ...call, digest: before?.digest ?? call.digest });
     });
@@ -158,7 +158,7 @@ export class RecordedSuspensionStore implements SuspensionStore {
   calls(id: string): MaybePromise<readonly StoredCall[]> {
     return this.#operations.read([{ below: ["programCall", id] }], (found = []) =>
       found
-        .map(({ value: { number, digest, sealed } }: Entry<RecordedCall>): StoredCall => {
+        .map(({ value: { number, digest, sealed } }: Entry<StoredCallOfProgram>): StoredCall => {
           return { number, digest, ...(sealed !== undefined && { sealed: bytesOf(sealed) }) };
         })
         .sort((one, other) => one.number - other.number),
@@ -261,7 +261,7 @@ export function* templateEntries(
 /** Returns the entry of a call of a program's tool. */
 export function callEntry(id: string, call: StoredCall): readonly [key: Key, value: unknown] {
   const { number, digest, sealed } = call;
-  const value: RecordedCall = {
+  const value: StoredCallOfProgram = {
     number,
     digest,
     ...(sealed !== undefined && { sealed: Buffer.from(sealed).toString("base64") }),

@@ -22,7 +22,7 @@ export interface RestateStoreOptions {
 
 export const DEFAULT_TIMEOUT_MS = 60_000;
 
-interface Waiting extends Operation {
+interface QueuedOperation extends Operation {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -54,7 +54,7 @@ const MAX_LENGTH = 8_000_000;
  */
 export class OperationQueue {
   readonly #runner: OperationRunner;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: QueuedOperation[] = [];
   #isRunning = false;
 
   constructor(runner: OperationRunner) {
@@ -72,7 +72,7 @@ export class OperationQueue {
     this.#isRunning = true;
     while (this.#waiting.length > 0) {
       const next = this.#next();
-      if (next.length === 1) await this.#runOne(next[0] as Waiting);
+      if (next.length === 1) await this.#runOne(next[0] as QueuedOperation);
       else await this.#runSome(next);
     }
     this.#isRunning = false;
@@ -80,7 +80,7 @@ export class OperationQueue {
   }
 
   /** Takes the operations that are run next. */
-  #next(): readonly Waiting[] {
+  #next(): readonly QueuedOperation[] {
     let count = 0;
     let length = 0;
     for (const operation of this.#waiting) {
@@ -92,7 +92,7 @@ export class OperationQueue {
     return this.#waiting.splice(0, Math.max(count, 1));
   }
 
-  async #runOne({ resolve, reject, ...operation }: Waiting): Promise<void> {
+  async #runOne({ resolve, reject, ...operation }: QueuedOperation): Promise<void> {
     try {
       resolve(await this.#runner.run(operation));
     } catch (error) {
@@ -100,13 +100,13 @@ export class OperationQueue {
     }
   }
 
-  async #runSome(operations: readonly Waiting[]): Promise<void> {
+  async #runSome(operations: readonly QueuedOperation[]): Promise<void> {
     try {
       const results = await this.#runner.runSome(
         operations.map(({ handler, input }) => ({ handler, input })),
       );
       for (const [index, outcome] of results.entries()) {
-        const { resolve, reject } = operations[index] as Waiting;
+        const { resolve, reject } = operations[index] as QueuedOperation;
         if ("refused" in outcome) reject(this.#runner.refuse(outcome.refused, outcome.status));
         else resolve(outcome.result);
       }

@@ -42,7 +42,7 @@ export class GuestMemory {
   readonly #all = new Shares("all calls", MAX_BYTES);
   readonly #principals = new Shares("all calls of this principal", MAX_PRINCIPAL_BYTES);
   readonly #sessions = new Shares("all calls of this session", MAX_SESSION_BYTES);
-  readonly #waiting = new FairQueue<Waiting>(({ lease: { owner } }) => ({
+  readonly #waiting = new FairQueue<QueuedReservation>(({ lease: { owner } }) => ({
     principal: owner.principal?.id,
     session: owner.sessionId,
   }));
@@ -128,7 +128,7 @@ export class GuestMemory {
   /** Resumes waiting leases that fit now. One that does not fit does not block those behind it. */
   #serve(): void {
     if (this.#waiting.size === 0) return;
-    const left: Waiting[] = [];
+    const left: QueuedReservation[] = [];
     for (let next = this.#waiting.next(); next !== undefined; next = this.#waiting.next()) {
       const { lease, bytes, settle } = next;
       if (lease.isClosed) settle(false);
@@ -149,7 +149,7 @@ export class GuestMemory {
   }
 }
 
-interface Waiting {
+interface QueuedReservation {
   readonly lease: MemoryLease;
   readonly bytes: number;
   readonly settle: (hasRoom: boolean) => void;

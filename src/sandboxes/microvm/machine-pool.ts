@@ -6,7 +6,7 @@ import { GUEST_DIRECTORY, MESSAGE, READY_LINE } from "./guest/first-process.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MICROVM_DEFAULTS, machineBytes, toolMemory } from "./microvm-limits.ts";
 
-interface Waiting {
+interface QueuedMachine {
   readonly owner: QueueOwner;
   readonly bytes: number;
   readonly go: () => void;
@@ -15,7 +15,7 @@ interface Waiting {
 /** The memory that all machines may take together. The callers of those that wait take turns. */
 export class MachineMemory {
   readonly #total: number;
-  readonly #waiting = new FairQueue<Waiting>(({ owner }) => owner);
+  readonly #waiting = new FairQueue<QueuedMachine>(({ owner }) => owner);
   #used = 0;
 
   constructor(total: number) {
@@ -46,7 +46,7 @@ export class MachineMemory {
     if (signal.aborted) return false;
     if (this.tryAcquire(bytes)) return true;
     return new Promise((resolve) => {
-      const waiting: Waiting = {
+      const waiting: QueuedMachine = {
         owner,
         bytes,
         go: () => {

@@ -82,7 +82,7 @@ export interface Target {
   readonly path: string;
 }
 
-interface Place {
+interface SchemaLocation {
   /** The base URI of the references in the schema. */
   readonly base: string;
   readonly path: string;
@@ -94,7 +94,7 @@ interface Place {
  */
 export class References {
   readonly #draft: Draft;
-  readonly #places = new Map<JsonObject, Place>();
+  readonly #places = new Map<JsonObject, SchemaLocation>();
   readonly #resources = new Map<string, JsonObject>();
   readonly #anchors = new Map<string, JsonObject>();
   /** By resource and name. */

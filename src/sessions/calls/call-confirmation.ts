@@ -150,7 +150,7 @@ export function shownCall(
 }
 
 /** What {@link projectedChanges} needs of the session. */
-interface Place {
+interface ProjectionContext {
   readonly redaction: Redaction;
   readonly workspace: string | undefined;
   readonly settings: { readonly context: { readonly embedder?: unknown } };
@@ -163,7 +163,7 @@ interface Place {
 function projectedChanges(
   traits: ToolTraits,
   request: ConfirmationRequest,
-  { redaction, workspace, settings }: Place,
+  { redaction, workspace, settings }: ProjectionContext,
 ): readonly string[] {
   const { paths = [] } = request;
   const declared = paths.filter(({ access }) => access === "write").map(({ path }) => path);

@@ -2,7 +2,7 @@ import type { ToolRegistry } from "../../engine/registry.ts";
 import type { Settings } from "../options.ts";
 
 /** A call that waits for a slot. */
-interface Waiting {
+interface QueuedCall {
   readonly tool: string;
   /** How many calls of the tool may run at once. */
   readonly most: number;
@@ -21,7 +21,7 @@ export class Lanes {
   /** The running calls of tools with a limit of their own; `undefined` until one of them runs. */
   #runningByTool: Map<string, number> | undefined;
   /** In the order of their arrival; `undefined` until the first call has to wait. */
-  #waiting: Set<Waiting> | undefined;
+  #waiting: Set<QueuedCall> | undefined;
 
   /** @param onIdle Called when the last call that had a slot has released it. Must not throw. */
   constructor(slots: number, onIdle: () => void) {
@@ -71,7 +71,7 @@ export class Lanes {
       signal.removeEventListener("abort", leave);
       resolve(true);
     };
-    const entry: Waiting = { tool, most, go };
+    const entry: QueuedCall = { tool, most, go };
     waiting.add(entry);
     signal.addEventListener("abort", leave, { once: true });
     // Only calls of tools that may not run now are before this one if there is a free slot.

@@ -119,7 +119,7 @@ export interface ConfirmationBounds {
   readonly total: number;
 }
 
-interface Waiting {
+interface SlotWaiter {
   readonly principal: string | undefined;
   readonly go: (hasRoom: boolean) => void;
 }
@@ -130,7 +130,7 @@ export class ConfirmationCounts {
   readonly #byPrincipal = new Map<string | undefined, number>();
   #total = 0;
   /** Those who wait for room, in the order in which they came. */
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<SlotWaiter>();
 
   constructor(bounds: ConfirmationBounds) {
     this.#bounds = bounds;
@@ -180,7 +180,7 @@ export class ConfirmationCounts {
         signal?.removeEventListener("abort", leave);
         resolve(hasRoom);
       };
-      const waiting: Waiting = { principal, go };
+      const waiting: SlotWaiter = { principal, go };
       this.#waiting.add(waiting);
       signal?.addEventListener("abort", leave, { once: true });
     });

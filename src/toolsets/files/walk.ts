@@ -31,7 +31,7 @@ interface IgnoreScope {
   readonly above: IgnoreScope | undefined;
 }
 
-interface Place {
+interface WalkedDirectory {
   /** The path with a slash at its end; empty for the first directory. */
   readonly prefix: string;
   readonly scope: IgnoreScope | undefined;
@@ -57,7 +57,7 @@ export async function* walkFiles(
   }
   const { pace, gaps } = options;
   const first = prefixOf(start);
-  const places: Place[] = [{ prefix: first, scope: await scopeAbove(files, first, options) }];
+  const places: WalkedDirectory[] = [{ prefix: first, scope: await scopeAbove(files, first, options) }];
   for (let place = places.pop(); place !== undefined; place = places.pop()) {
     const { prefix } = place;
     await pace.turn();
@@ -72,7 +72,7 @@ export async function* walkFiles(
       continue;
     }
     const scope = await scopeOf(files, prefix, entries, place.scope, options);
-    const below: Place[] = [];
+    const below: WalkedDirectory[] = [];
     for (const entry of entries) {
       await pace.turn();
       const path = prefix + entry.name;

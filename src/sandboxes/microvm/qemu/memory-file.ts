@@ -5,7 +5,7 @@ const CHUNK_BYTES = 4 * 1_024 * 1_024;
 const ZEROS = Buffer.alloc(PAGE_BYTES);
 
 /** A place in a file, from which or to which is copied. */
-export interface Place {
+export interface FilePosition {
   readonly file: FileHandle;
   readonly offset: number;
 }
@@ -14,7 +14,7 @@ export interface Place {
  * Copies the remainder of a file, which is a machine's memory, to the end of another file. Pages of zeros
  * become holes, which take no space.
  */
-export async function copyMemory(from: Place, to: Place): Promise<void> {
+export async function copyMemory(from: FilePosition, to: FilePosition): Promise<void> {
   const chunk = Buffer.alloc(CHUNK_BYTES);
   let position = 0;
   for (;;) {

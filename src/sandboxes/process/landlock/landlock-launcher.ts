@@ -195,7 +195,7 @@ const MOST = 2;
 /** Milliseconds after which a supervisor is not used any more. */
 const MAX_AGE_MS = 60_000;
 
-interface Waiting {
+interface IdleSupervisor {
   readonly supervisor: LaunchedOnLandlock;
   readonly expiry: NodeJS.Timeout;
 }
@@ -205,7 +205,7 @@ class SupervisorPool {
   readonly #start: () => LaunchedOnLandlock;
   readonly #ending = new Set<Promise<unknown>>();
   /** The oldest first: it is most likely to be ready. */
-  #waiting: readonly Waiting[] = [];
+  #waiting: readonly IdleSupervisor[] = [];
   #closed = false;
 
   /** @param start Starts a supervisor. */
@@ -232,12 +232,12 @@ class SupervisorPool {
     const supervisor = this.#start();
     supervisor.keepAlive(false);
     const expiry = setTimeout(() => this.#discard(waiting), MAX_AGE_MS).unref();
-    const waiting: Waiting = { supervisor, expiry };
+    const waiting: IdleSupervisor = { supervisor, expiry };
     this.#waiting = [...this.#waiting, waiting];
     void supervisor.exited.then(() => this.#remove(waiting));
   }
 
-  #discard(waiting: Waiting): void {
+  #discard(waiting: IdleSupervisor): void {
     this.#remove(waiting);
     const { supervisor } = waiting;
     // Its end can be waited for.
@@ -248,7 +248,7 @@ class SupervisorPool {
     this.#ending.add(ended);
   }
 
-  #remove(waiting: Waiting): void {
+  #remove(waiting: IdleSupervisor): void {
     clearTimeout(waiting.expiry);
     this.#waiting = this.#waiting.filter((each) => each !== waiting);
   }

@@ -191,7 +191,7 @@ const MOST = 4;
 /** Milliseconds after which a sandbox is not used any more. */
 const MAX_AGE_MS = 60_000;
 
-interface Waiting {
+interface IdleSandbox {
   readonly sandbox: PreparedSandbox;
   /** See {@link GrantedMounts.identity}. */
   readonly identity: string;
@@ -208,7 +208,7 @@ export class SandboxPool {
   readonly #make: (mounts: GrantedMounts) => PreparedSandbox;
   readonly #ending = new Set<Promise<unknown>>();
   /** The oldest first: it is most likely to be ready. */
-  #waiting: readonly Waiting[] = [];
+  #waiting: readonly IdleSandbox[] = [];
   #preparing = 0;
   #closed = false;
 
@@ -255,14 +255,14 @@ export class SandboxPool {
   #add(sandbox: PreparedSandbox, mounts: GrantedMounts): void {
     sandbox.keepAlive(false);
     const expiry = setTimeout(() => this.#discard(waiting), MAX_AGE_MS).unref();
-    const waiting: Waiting = { sandbox, identity: mounts.identity, mounts, expiry };
+    const waiting: IdleSandbox = { sandbox, identity: mounts.identity, mounts, expiry };
     this.#waiting = [...this.#waiting, waiting];
     void sandbox.exited.then(() => this.#remove(waiting));
     const [oldest] = this.#waiting;
     if (this.#waiting.length > MOST && oldest !== undefined) this.#discard(oldest);
   }
 
-  #discard(waiting: Waiting): void {
+  #discard(waiting: IdleSandbox): void {
     this.#remove(waiting);
     const { sandbox } = waiting;
     // Its end can be waited for.
@@ -274,7 +274,7 @@ export class SandboxPool {
     this.#ending.add(ended);
   }
 
-  #remove(waiting: Waiting): void {
+  #remove(waiting: IdleSandbox): void {
     clearTimeout(waiting.expiry);
     waiting.mounts[Symbol.dispose]();
     this.#waiting = this.#waiting.filter((each) => each !== waiting);

@@ -35,7 +35,7 @@ interface OwnSender {
   readonly envelope: JsonObject;
 }
 
-interface Waiting {
+interface PendingCall {
   readonly resolve: (result: JsonObject) => void;
   readonly reject: (error: unknown) => void;
   readonly onProgress: McpCallOptions["onProgress"];
@@ -46,7 +46,7 @@ interface Waiting {
  * arguments that are sent as headers, and names that headers have in another form.
  */
 export class OwnCalls {
-  readonly #open = new Map<MessageId, Waiting>();
+  readonly #open = new Map<MessageId, PendingCall>();
   readonly #withHeaders = new WeakMap<JsonObject, boolean>();
   #lastId = FIRST_ID;
   #isClosed = false;

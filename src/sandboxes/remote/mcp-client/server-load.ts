@@ -59,7 +59,7 @@ interface LoadRequest {
 export type LoadRefusal = Extract<McpCallEnd, { readonly status: "refused" | "cancelled" }>;
 
 /** A request in the queue. */
-interface Waiting {
+interface QueuedRequest {
   readonly owner: QueueOwner;
   readonly settle: (end: "begin" | LoadRefusal) => void;
 }
@@ -74,11 +74,11 @@ export class ServerLoad {
   readonly #options: Required<McpLoadOptions>;
   readonly #notify: Notify;
   readonly #breaker: CircuitBreakerPolicy;
-  readonly #queue = new FairQueue<Waiting>(({ owner }) => owner);
+  readonly #queue = new FairQueue<QueuedRequest>(({ owner }) => owner);
   #running = 0;
   readonly #refused = { busy: 0, paused: 0 };
   /** The requests in the queue, by principal. None is empty. */
-  readonly #waiting = new Map<string | undefined, Set<Waiting>>();
+  readonly #waiting = new Map<string | undefined, Set<QueuedRequest>>();
   /** Whether operators know that it gets no calls. */
   #isAnnounced = false;
   /** Whether the last request that showed something failed: the breaker need not see a success after a success. */
@@ -215,7 +215,7 @@ export class ServerLoad {
     const isFull = `its server runs ${maxConcurrent} calls, and ${maxWaiting} wait`;
     if (this.#queue.size >= maxWaiting && !this.#makeRoom(owner, isFull)) return this.#refuseBusy(isFull);
     const { promise, resolve } = Promise.withResolvers<"begin" | LoadRefusal>();
-    const waiting: Waiting = { owner, settle: resolve };
+    const waiting: QueuedRequest = { owner, settle: resolve };
     this.#enqueue(waiting);
     const resume = pause?.();
     const startedAt = performance.now();
@@ -243,7 +243,7 @@ export class ServerLoad {
   /** In a full queue, the principal with the most requests loses its last one to one that would have fewer. */
   #makeRoom({ principal }: QueueOwner, detail: string): boolean {
     const own = this.#waiting.get(principal)?.size ?? 0;
-    let most: ReadonlySet<Waiting> | undefined;
+    let most: ReadonlySet<QueuedRequest> | undefined;
     for (const each of this.#waiting.values()) if (each.size > (most?.size ?? own + 1)) most = each;
     const last = most && [...most].at(-1);
     if (last === undefined) return false;
@@ -253,7 +253,7 @@ export class ServerLoad {
     return true;
   }
 
-  #enqueue(waiting: Waiting): void {
+  #enqueue(waiting: QueuedRequest): void {
     const { principal } = waiting.owner;
     const own = this.#waiting.get(principal);
     if (own === undefined) this.#waiting.set(principal, new Set([waiting]));
@@ -261,7 +261,7 @@ export class ServerLoad {
     this.#queue.add(waiting);
   }
 
-  #dequeued(waiting: Waiting): void {
+  #dequeued(waiting: QueuedRequest): void {
     const { principal } = waiting.owner;
     const own = this.#waiting.get(principal);
     own?.delete(waiting);

@@ -42,14 +42,14 @@ export interface OpenCall {
   readonly onLog?: McpCallOptions["onLog"];
 }
 
-interface Waiting {
+interface PendingQuestion {
   readonly request: McpAskedRequest;
   readonly signal: AbortSignal;
   readonly settle: (answer: JsonObject | Error) => void;
 }
 
 interface Tracked extends OpenCall {
-  readonly waiting: Waiting[];
+  readonly waiting: PendingQuestion[];
   open: number;
   requests: number;
 }
