@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { crash } from "./crashes/crash.ts";
 
 const CALLS = 20;
-const CRASHES = 12;
+const CRASHES = 20;
 
 test("no effect lacks its record, wherever the process is killed, and verifying raises no false alarm", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const whole = await crash(0, CALLS, 4);
   expect(whole).toMatchObject({ effects: CALLS, unrecorded: [], alarms: [], endless: [], isTorn: false });
