@@ -48,10 +48,11 @@ export interface DeciderParts {
 /** A call that was begun: the same one is not begun again. */
 interface Begun {
   readonly results: Promise<readonly (ToolExecution | null)[]>;
-  readonly asked: Promise<string>;
+  /** The confirmations that are open. */
+  readonly open: Set<string>;
+  /** Resolves to a confirmation while one is open. */
+  asked: PromiseWithResolvers<string>;
   readonly until: number;
-  /** Set while a person is asked. */
-  confirmation?: string;
   hasEnded: boolean;
 }
 
@@ -89,14 +90,18 @@ export class Decider {
     const session = await this.#sessionOf(agent, call, workspace);
     const key = digest([session.id, ...placed.map(({ name, arguments: given }) => [name, given])]);
     const begun = this.#begun.get(key) ?? this.#begin(key, session, placed);
-    const settled = await race(Promise.race([begun.results, begun.asked]), { timeoutMs: DECISION_MS });
+    const settled = await race(Promise.race([begun.results, begun.asked.promise]), {
+      timeoutMs: DECISION_MS,
+    });
     if (settled === "timeout") return deny("Sandgate took too long to decide on this call. Repeat it.");
-    if (typeof settled === "string" || !begun.hasEnded) {
-      const link = this.#parts.linkOf(begun.confirmation ?? String(settled));
+    if (typeof settled === "string") {
+      const link = this.#parts.linkOf(settled);
       return deny(
         `A person has to allow this first, at ${link} . Ask the user to answer there, and then repeat exactly the same call: it runs once.`,
       );
     }
+    // The same call at the same time has taken the results, which stand for one call.
+    if (this.#begun.get(key) !== begun) return this.#decide(agent, call);
     return this.#answer(key, settled, agent, placed);
   }
 
@@ -136,7 +141,6 @@ export class Decider {
   #begin(key: string, session: Session, placed: readonly Placed[]): Begun {
     this.#forgetOld();
     const turn = session.turn();
-    const asked = Promise.withResolvers<string>();
     const calls = placed.map(
       ({ name, arguments: given }): ToolCall => ({
         id: randomUUID(),
@@ -147,15 +151,19 @@ export class Decider {
     const begun: Begun = {
       // Not as one message: it would wait for the earlier ones, about which a person may be asked.
       results: Promise.all(calls.map((call) => turn.dispatch(call))),
-      asked: asked.promise,
+      open: new Set(),
+      asked: Promise.withResolvers(),
       until: performance.now() + REMEMBERED_MS,
       hasEnded: false,
     };
     const stop = this.#parts.sessions.onConfirmation(({ type, confirmation }) => {
-      if (type !== "requested" || confirmation.turnId !== turn.id || confirmation.sessionId !== session.id)
-        return;
-      begun.confirmation = confirmation.id;
-      asked.resolve(confirmation.id);
+      if (confirmation.turnId !== turn.id || confirmation.sessionId !== session.id) return;
+      if (type === "requested") begun.open.add(confirmation.id);
+      else begun.open.delete(confirmation.id);
+      // After the answer, an agent that repeats the call waits until it has ended.
+      if (type !== "requested") begun.asked = Promise.withResolvers();
+      const [open] = begun.open;
+      if (open !== undefined) begun.asked.resolve(open);
     });
     const end = (): void => {
       begun.hasEnded = true;
