@@ -70,16 +70,18 @@ export class Client {
   readonly #urls: readonly string[];
   readonly #random: Random;
   readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connections: 512, pipelining: 1 });
-  readonly #sessions = new Map<string, Promise<string>>();
+  readonly #sessions: Map<string, Promise<string>>;
   readonly #closing = new AbortController();
   readonly #underWay = new Map<Request, { readonly url: string; readonly since: number }>();
   /** How many requests were sent again, and what servers said last why they refused one. */
   retries = 0;
   problem: string | undefined;
 
-  constructor(urls: readonly string[], random: Random) {
+  /** @param other A client whose sessions this one uses, too. */
+  constructor(urls: readonly string[], random: Random, other?: Client) {
     this.#urls = urls;
     this.#random = random;
+    this.#sessions = other === undefined ? new Map() : other.#sessions;
   }
 
   /** Posts a message until its results are there. @throws {FinalAnswer} if they never will be. */

@@ -60,6 +60,15 @@ export class ServerProcess implements Victim {
     await exited;
   }
 
+  /** Has the process stand still until {@link resume}. */
+  pause(): void {
+    this.#process?.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#process?.kill("SIGCONT");
+  }
+
   async start(): Promise<void> {
     const output = openSync(this.#log, "a");
     const { port, config, effects, steps, clockMs = 0, main = SOURCES } = this.#options;
