@@ -14,7 +14,7 @@ import type { AskOptions } from "../sessions/confirmations/open-confirmations.ts
 import type { SharedConfirmations } from "../sessions/confirmations/shared-confirmations.ts";
 import type { BeginningCall, CallGates, DurableCall, DurableHost } from "../sessions/durable-runtime.ts";
 import { SessionStoreError } from "../sessions/session-errors.ts";
-import type { CallState } from "../sessions/store/recorded-operations.ts";
+import type { CallEntry } from "../sessions/store/recorded-operations.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
 
 /** How often people are asked about one call before it begins, over all attempts. */
@@ -39,7 +39,7 @@ export class CallAttempt {
   readonly call: DurableCall;
   readonly #parts: AttemptParts;
   /** What is stored of the call, by an earlier process. */
-  readonly #state: CallState | undefined;
+  readonly #state: CallEntry | undefined;
   /** What earlier processes asked about the call. */
   readonly #earlier: readonly ConfirmationRecord[];
   readonly #used = new Set<string>();
@@ -55,7 +55,7 @@ export class CallAttempt {
   constructor(
     parts: AttemptParts,
     call: DurableCall,
-    state: CallState | undefined,
+    state: CallEntry | undefined,
     earlier: readonly ConfirmationRecord[],
   ) {
     this.#parts = parts;

@@ -6,7 +6,7 @@ import { type MessageAddress, messageKey } from "../record/identity.ts";
 import { cancelledExecution } from "../sessions/calls/ended-calls.ts";
 import type { DurableCall } from "../sessions/durable-runtime.ts";
 import { SessionStoreError } from "../sessions/session-errors.ts";
-import type { CallState } from "../sessions/store/recorded-operations.ts";
+import type { CallEntry } from "../sessions/store/recorded-operations.ts";
 import type { MessageRecord } from "../sessions/store/store.ts";
 import { type AttemptParts, CallAttempt, LostCallError } from "./call-attempt.ts";
 import type { RunningMessage } from "./recorded-messages.ts";
@@ -220,7 +220,7 @@ export class MessageRuns {
 
   async #runCall(
     { running, message, call }: { running: RunningMessage; message: MessageRecord; call: ToolCall },
-    state: CallState | undefined,
+    state: CallEntry | undefined,
     isTakenOver: boolean,
     attempts: Set<CallAttempt>,
   ): Promise<Result> {
@@ -251,7 +251,7 @@ export class MessageRuns {
   /** Dispatches a call, again and again if that cannot be done here now. */
   async #dispatch(
     call: DurableCall,
-    state: CallState | undefined,
+    state: CallEntry | undefined,
     earlier: Awaited<ReturnType<AttemptParts["confirmations"]["earlier"]>>,
     attempts: Set<CallAttempt>,
   ): Promise<Result> {

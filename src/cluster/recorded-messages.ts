@@ -13,7 +13,7 @@ import {
 import type { DurableCall, DurableMessage } from "../sessions/durable-runtime.ts";
 import {
   addMessage,
-  type CallState,
+  type CallEntry,
   type ClaimOptions,
   claimCall,
   endCall,
@@ -115,14 +115,14 @@ export class RecordedMessages {
     turnId,
     messageId,
   }: MessageAddress): MaybePromise<
-    { readonly message: MessageRecord; readonly states: ReadonlyMap<string, CallState> } | undefined
+    { readonly message: MessageRecord; readonly states: ReadonlyMap<string, CallEntry> } | undefined
   > {
     return this.#operations.read(
       [{ key: ["message", sessionId, turnId, messageId] }, { below: ["call", sessionId, turnId, messageId] }],
       ([message] = [], states = []) =>
         message && {
           message: message.value as MessageRecord,
-          states: new Map(states.map(({ value }: Entry<CallState>) => [value.callId, value])),
+          states: new Map(states.map(({ value }: Entry<CallEntry>) => [value.callId, value])),
         },
     );
   }
@@ -200,7 +200,7 @@ function* readCall(
 ): Operation<{
   running: RunningMessage | undefined;
   isCancelled: boolean;
-  state: CallState;
+  state: CallEntry;
   identity: CallIdentity;
 }> {
   const { sessionId, turnId, messageId } = call;
@@ -214,7 +214,7 @@ function* readCall(
   return {
     running: running?.value as RunningMessage | undefined,
     isCancelled: cancelled !== undefined,
-    state: (state?.value as CallState | undefined) ?? firstState(identity),
+    state: (state?.value as CallEntry | undefined) ?? firstState(identity),
     identity,
   };
 }

@@ -5,7 +5,7 @@ import type {
   DeniedRecord,
   DispatchedRecord,
   EndedRecord,
-  RecordedCall,
+  RecordedOutcome,
   SessionCall,
 } from "../engine/call/journal.ts";
 import type { CanonicalJson } from "../json/canonical.ts";
@@ -203,7 +203,7 @@ export class Journal implements CallJournal, AsyncDisposable {
   async findCalls(
     calls: readonly SessionCall[],
     since: number,
-  ): Promise<readonly (RecordedCall | undefined)[]> {
+  ): Promise<readonly (RecordedOutcome | undefined)[]> {
     await this.flush();
     return findCalls(this.#options.directory, calls, since);
   }

@@ -41,7 +41,7 @@ const FORGOTTEN_AFTER = "30 days";
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
-interface Waiting {
+interface QueuedBatch {
   readonly batch: Batch;
   readonly length: number;
   readonly resolve: (failed: number | undefined) => void;
@@ -59,7 +59,7 @@ export class PostgresBackend implements SharedBackend {
   #writing: PostgresClient;
   #reading: PostgresClient;
   readonly #listening: PostgresClient;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: QueuedBatch[] = [];
   #isWriting = false;
   #isResolving = false;
   #number = 0;
@@ -222,7 +222,7 @@ export class PostgresBackend implements SharedBackend {
     this.#isWriting = false;
   }
 
-  #next(): readonly Waiting[] {
+  #next(): readonly QueuedBatch[] {
     let count = 0;
     let length = 0;
     for (const each of this.#waiting) {
@@ -234,7 +234,7 @@ export class PostgresBackend implements SharedBackend {
   }
 
   /** Writes batches together. Returns which check of each has failed; `null` for those that were written. */
-  async #writeGroup(group: readonly Waiting[]): Promise<readonly (number | null)[]> {
+  async #writeGroup(group: readonly QueuedBatch[]): Promise<readonly (number | null)[]> {
     const batches = group.map(({ batch }) => writtenBatch(batch));
     const owners = [...new Set(group.flatMap(({ batch }) => ownersOf(batch)))];
     const text = JSON.stringify(batches);

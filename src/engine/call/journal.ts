@@ -38,7 +38,7 @@ export interface CallJournal {
    * @param since Milliseconds since the epoch: none of the calls was received before.
    * @throws if the records cannot be read, as a rejection.
    */
-  findCalls?(calls: readonly SessionCall[], since: number): Promise<readonly (RecordedCall | undefined)[]>;
+  findCalls?(calls: readonly SessionCall[], since: number): Promise<readonly (RecordedOutcome | undefined)[]>;
   /**
    * Records that a supervised agent was granted something, or that it was taken away. Errors are ignored. Default: it is not
    * recorded.
@@ -69,7 +69,7 @@ export interface SessionCall {
 }
 
 /** What is recorded of a call that began. */
-export interface RecordedCall {
+export interface RecordedOutcome {
   readonly sideEffects: SideEffects;
   /** How it ended. Absent if the process ended first: whether the call took effect is not known. */
   readonly end?: Pick<EndedRecord, "success" | "code" | "effect">;

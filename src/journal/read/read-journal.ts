@@ -1,4 +1,4 @@
-import type { RecordedCall, SessionCall } from "../../engine/call/journal.ts";
+import type { RecordedOutcome, SessionCall } from "../../engine/call/journal.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { namesIn, namesOf } from "../line/call-parts.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
@@ -22,9 +22,9 @@ export async function findCalls(
   directory: string,
   calls: readonly SessionCall[],
   since: number,
-): Promise<readonly (RecordedCall | undefined)[]> {
+): Promise<readonly (RecordedOutcome | undefined)[]> {
   const wanted = new Map(calls.map((call) => [keyOf(namesOf(call)), call]));
-  const found = new Map<string, Mutable<RecordedCall>>();
+  const found = new Map<string, Mutable<RecordedOutcome>>();
   const file = await firstFile(directory, since - CLOCK_SLACK_MS);
   for await (const { entries } of readJournal(directory, { file, offset: 0 })) {
     for (const entry of entries) {
@@ -42,15 +42,15 @@ function follow(
   entry: JournalEntry,
   { principal }: SessionCall,
   key: string,
-  found: Map<string, Mutable<RecordedCall>>,
+  found: Map<string, Mutable<RecordedOutcome>>,
 ): void {
   if (entry.type === "tool.call.dispatched" && principalOf(entry) === principal) {
-    found.set(key, { sideEffects: entry["sideEffects"] as RecordedCall["sideEffects"] });
+    found.set(key, { sideEffects: entry["sideEffects"] as RecordedOutcome["sideEffects"] });
   }
   const begun = found.get(key);
   // The journal itself writes the end of an interrupted call, which it does not know.
   if (entry.type !== "tool.call.ended" || begun === undefined || entry["interrupted"] === true) return;
-  const { code, effect } = entry as JsonObject & Partial<NonNullable<RecordedCall["end"]>>;
+  const { code, effect } = entry as JsonObject & Partial<NonNullable<RecordedOutcome["end"]>>;
   begun.end ??= {
     success: code === undefined,
     ...(code !== undefined && { code }),

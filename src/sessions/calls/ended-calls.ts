@@ -1,5 +1,5 @@
 import { type ExecutionReceipt, NOTHING_RAN, type ToolExecution } from "../../engine/call/execution.ts";
-import type { RecordedCall } from "../../engine/call/journal.ts";
+import type { RecordedOutcome } from "../../engine/call/journal.ts";
 import { WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
 import type { ReceivedCall } from "../../engine/call.ts";
 import {
@@ -28,7 +28,7 @@ export function interruptedExecution(call: ReceivedCall): ToolExecution {
 }
 
 /** The execution of a call that an earlier process ran, as far as a journal has recorded it. */
-export function recordedExecution(call: ReceivedCall, { end, sideEffects }: RecordedCall): ToolExecution {
+export function recordedExecution(call: ReceivedCall, { end, sideEffects }: RecordedOutcome): ToolExecution {
   if (end === undefined) return interruptedExecution(call);
   const { success, code = "execution_error", effect } = end;
   const isReading = sideEffects !== undefined && changesNothing(sideEffects);

@@ -22,7 +22,7 @@ import {
 } from "./store.ts";
 
 /** Under `call/SESSION/TURN/MESSAGE/CALL`: how far a call has come; nested ones only if they were counted. */
-export interface CallState {
+export interface CallEntry {
   readonly callId: string;
   /** Of the first who named the call. */
   readonly digest: string;
@@ -167,29 +167,29 @@ export interface ClaimOptions {
 }
 
 /** Returns the state of a call of which nothing is stored yet. No state has another origin, so that each has a digest. */
-export function firstState({ callId, digest }: CallIdentity): CallState {
+export function firstState({ callId, digest }: CallIdentity): CallEntry {
   return { callId, digest };
 }
 
-export function hasEnded({ execution }: CallState): boolean {
+export function hasEnded({ execution }: CallEntry): boolean {
   return execution !== undefined;
 }
 
-function stateOfClaim(known: CallState, identity: CallIdentity): ClaimState {
+function stateOfClaim(known: CallEntry, identity: CallIdentity): ClaimState {
   return claimState(known, identity, { isClaimed: known.isClaimed === true, isEnded: hasEnded(known) });
 }
 
 /** Claims a call, of which `known` is stored. */
 export function claimCall(
   transaction: Transaction,
-  known: CallState,
+  known: CallEntry,
   identity: CallIdentity,
   { isRepeatable, mayRepeat = false }: ClaimOptions = {},
 ): ClaimState {
   const answer = stateOfClaim(known, identity);
   const isRepeated = answer === "begun" && mayRepeat && isRepeatable === true && known.isRepeatable === true;
   if (answer !== "fresh" && !isRepeated) return answer;
-  const claimed: CallState = { ...known, isClaimed: true };
+  const claimed: CallEntry = { ...known, isClaimed: true };
   transaction.put(keyOfCall(identity), isRepeatable === undefined ? claimed : { ...claimed, isRepeatable });
   return "fresh";
 }
@@ -197,12 +197,12 @@ export function claimCall(
 /** Ends a call, of which `known` is stored. One that has ended stays as it is. */
 export function endCall(
   transaction: Transaction,
-  known: CallState,
+  known: CallEntry,
   address: CallAddress,
   execution: ToolExecution,
 ): void {
   if (known.execution === undefined)
-    transaction.put(keyOfCall(address), { ...known, execution } satisfies CallState);
+    transaction.put(keyOfCall(address), { ...known, execution } satisfies CallEntry);
 }
 
 /** Where the state of a call is stored. */
@@ -241,7 +241,7 @@ export function* countWithin(
     { below: ["count", sessionId] },
   );
   if (message === undefined) throw new SessionStoreError("the message of the call is not in the store");
-  const state = (found?.value as CallState | undefined) ?? firstState(identity);
+  const state = (found?.value as CallEntry | undefined) ?? firstState(identity);
   if (state.isCounted) return "known";
   const counted = new Map(counts.map(({ value }) => value as readonly [string, number]));
   const ofTool = counted.get(tool) ?? 0;
@@ -267,7 +267,7 @@ export function* addConfirmation(
   if (known !== undefined) return known.value as ConfirmationRecord;
   if (session === undefined) throw new SessionStoreError("the session is not in the store");
   if (parent !== undefined) {
-    const states = (yield* transaction.entries<CallState>(...rangesOfCallers(confirmation))).flat();
+    const states = (yield* transaction.entries<CallEntry>(...rangesOfCallers(confirmation))).flat();
     const isOver = states.some(
       ({ value }) => isCaller(value, confirmation) && (hasEnded(value) || value.asksNobody === true),
     );
@@ -313,7 +313,7 @@ export function rangesOfAsking(confirmation: Confirmation): readonly OwnedRange[
 }
 
 /** Whether a confirmation still waits although it is resolved: see `ConfirmationTable.pendingConfirmations`. */
-export function isListedIfResolved(confirmation: Confirmation, states: readonly CallState[]): boolean {
+export function isListedIfResolved(confirmation: Confirmation, states: readonly CallEntry[]): boolean {
   if (confirmation.parent === undefined)
     return states.every((state) => state.isClaimed !== true && !hasEnded(state));
   return states.some(
@@ -322,7 +322,7 @@ export function isListedIfResolved(confirmation: Confirmation, states: readonly 
 }
 
 /** Whether the tool of a call of the same message made a call, directly or not. */
-function isCaller({ callId }: CallState, { callId: made }: CallKey): boolean {
+function isCaller({ callId }: CallEntry, { callId: made }: CallKey): boolean {
   return made.startsWith(`${callId}/`);
 }
 

@@ -10,7 +10,7 @@ import {
   addConfirmation,
   addMessage,
   addSession,
-  type CallState,
+  type CallEntry,
   type CountedOnce,
   claimCall,
   countWithin,
@@ -126,7 +126,7 @@ export class RecordedSessionStore implements SessionStore {
           const ranges = messages.map(
             ({ value }): Range => ({ below: ["call", session.id, turnId, value.messageId] }),
           );
-          const states = (yield* wait(backend.read(ranges))) as Entry<CallState>[][];
+          const states = (yield* wait(backend.read(ranges))) as Entry<CallEntry>[][];
           unfinished.push(
             ...messages.filter(({ value }, index) => {
               const ended = (states[index] ?? []).filter((state) => hasEnded(state.value));
@@ -206,7 +206,7 @@ export class RecordedSessionStore implements SessionStore {
       { below: ["call", sessionId, turnId, messageId] },
     ];
     return this.operations.read(ranges, ([message] = [], found = []) => {
-      const states = new Map(found.map(({ value }: Entry<CallState>) => [value.callId, value]));
+      const states = new Map(found.map(({ value }: Entry<CallEntry>) => [value.callId, value]));
       const { calls } = (message?.value ?? { calls: [] }) as Pick<MessageRecord, "calls">;
       return calls.map(({ id: callId }): MessageCallRecord => {
         const state = states.get(callId);
@@ -239,7 +239,7 @@ export class RecordedSessionStore implements SessionStore {
         const { confirmation, resolution } = entry.value;
         const states =
           resolution === undefined ? [] : yield* wait(backend.read(rangesOfAsking(confirmation)));
-        const calls = (states.flat() as Entry<CallState>[]).map(({ value }) => value);
+        const calls = (states.flat() as Entry<CallEntry>[]).map(({ value }) => value);
         if (resolution === undefined || isListedIfResolved(confirmation, calls)) pending.push(entry);
       }
       return inOrder(pending);
@@ -280,9 +280,9 @@ export class RecordedSessionStore implements SessionStore {
         { below: ["asked", sessionId, turnId, messageId] },
       );
       const state =
-        (found?.value as CallState | undefined) ?? (message && stateOfNamed(message.value, callId));
+        (found?.value as CallEntry | undefined) ?? (message && stateOfNamed(message.value, callId));
       if (message !== undefined && state !== undefined)
-        transaction.put(key, { ...state, asksNobody: true } satisfies CallState);
+        transaction.put(key, { ...state, asksNobody: true } satisfies CallEntry);
       const below: string[] = [];
       for (const { value } of asked) {
         const id = value as string;
@@ -344,16 +344,16 @@ export class RecordedSessionStore implements SessionStore {
 }
 
 /** Returns the state of a call; `undefined` if its message is not known. */
-function* stateOf(transaction: Transaction, identity: CallIdentity): Operation<CallState | undefined> {
+function* stateOf(transaction: Transaction, identity: CallIdentity): Operation<CallEntry | undefined> {
   const { sessionId, turnId, messageId } = identity;
   const key: Key = ["message", sessionId, turnId, messageId];
   const [[message] = [], [state] = []] = yield* transaction.entries({ key }, { key: keyOfCall(identity) });
   if (message === undefined) return undefined;
-  return (state?.value as CallState | undefined) ?? firstState(identity);
+  return (state?.value as CallEntry | undefined) ?? firstState(identity);
 }
 
 /** Returns the first state of a call that a message has. Other calls, which tools make, make no calls without a state. */
-function stateOfNamed(message: unknown, callId: string): CallState | undefined {
+function stateOfNamed(message: unknown, callId: string): CallEntry | undefined {
   const { sessionId: id, turnId, messageId, calls } = message as MessageRecord;
   const call = calls.find((each) => each.id === callId);
   if (call === undefined) return undefined;

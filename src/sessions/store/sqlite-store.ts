@@ -6,7 +6,7 @@ import type { SqliteKind } from "../../record/sqlite-file.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import type { Confirmation, ConfirmationRecord, Resolution } from "../confirmations/confirmation.ts";
 import { SessionStoreError } from "../session-errors.ts";
-import type { CallState } from "./recorded-operations.ts";
+import type { CallEntry } from "./recorded-operations.ts";
 import { RecordedSessionStore } from "./recorded-store.ts";
 import type { LedgerRecord, MessageRecord, SessionRecord } from "./store.ts";
 
@@ -132,7 +132,7 @@ function* callsOf(rows: Rows): Generator<KeyedValue> {
   const sql = "SELECT session, turn, message, call, digest, counted, claimed, execution FROM calls";
   for (const { session, turn, message, call, digest, counted, claimed, execution } of rows("calls", sql)) {
     const callId = call as string;
-    const state: CallState = {
+    const state: CallEntry = {
       callId,
       digest: digest as string,
       ...(counted === 1 && { isCounted: true }),
