@@ -108,10 +108,11 @@ describe("What the model must not read is in the operator's log:", () => {
       "policy.yaml": `${PROJECT["policy.yaml"]}${rules}`,
     });
     const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--events"];
-    const { stdout, stderr } = await sandgate(argv, {
-      stdin: '[{"id":"c1","name":"late","arguments":{"hour":13}}]',
-    });
+    const stdin = '[{"id":"c1","name":"late","arguments":{"hour":13}}]';
+    const { stdout } = await sandgate([...argv, "--output", "messages"], { stdin });
+    expect(stdout).toContain("disabled by policy");
     expect(stdout).not.toContain("in the morning");
+    const { stderr } = await sandgate(argv, { stdin });
     expect(entriesOf(stderr)).toMatchObject([
       {
         event: "tool.decided",

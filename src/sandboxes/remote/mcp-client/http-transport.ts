@@ -174,8 +174,8 @@ export class HttpTransport implements Transport {
     const checked = this.#filter.check(message as unknown as WireMessage);
     if (checked === undefined) return;
     if (checked.method === undefined) this.#streams.answered(checked.id);
-    if (this.#filter.own.deliver(checked)) return;
-    this.onmessage?.(this.#hidden(checked) as unknown as JSONRPCMessage);
+    const hidden = this.#hidden(checked);
+    if (!this.#filter.own.deliver(hidden)) this.onmessage?.(hidden as unknown as JSONRPCMessage);
   }
 }
 
