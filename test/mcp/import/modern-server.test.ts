@@ -150,7 +150,7 @@ describe("A server of 2026-07-28 over stdio", () => {
     if (remote === undefined || !("mcp" in remote)) throw new Error("the tool is no tool of MCP");
     const calling = remote.mcp.call({}, { signal: cancelling.signal });
     await expect.poll(() => servers[0]?.received.at(-1)?.["method"]).toBe("tools/call");
-    cancelling.abort();
+    cancelling.abort("cancelled");
     expect(await calling).toEqual({ status: "cancelled", sent: true });
     expect(servers[0]?.received.at(-1)?.["method"]).toBe("notifications/cancelled");
     await close();
