@@ -202,7 +202,7 @@ describe.skipIf(reason !== undefined)("grep with ripgrep", () => {
   test("says that a .gitignore has rules that ripgrep may read otherwise", async () => {
     const root = tree({ ".gitignore": "*.{js,ts}\n", "a.js": "x", "b.txt": "x" });
     expect(await grep("process", root, { pattern: "x" })).toMatchObject({
-      note: expect.stringContaining("otherwise than Git"),
+      note: expect.stringContaining("differently from Git"),
     });
   });
 

@@ -117,8 +117,8 @@ describe("sandgate store backup refuses, and writes nothing for,", () => {
     const before = readdirSync(folder);
     for (const [name, problem] of [
       ["text.db", "file is not a database"],
-      ["empty", "no store of sessions or programs"],
-      ["other.db", "no store of sessions or programs"],
+      ["empty", "not a store of sessions or programs"],
+      ["other.db", "not a store of sessions or programs"],
       ["folder", "it is not a file"],
       ["missing", "ENOENT"],
     ] as const) {
