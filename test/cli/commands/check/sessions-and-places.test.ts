@@ -76,7 +76,7 @@ describe("sandgate check names conditions on earlier calls that no session can m
       `${approved}confirmations: { mode: manual }\n`,
       `${approved}    - { tools: [upper], effect: ask }\n`,
     ])
-      expect((await warningsOf(asked)).join()).not.toContain("no level has a person asked");
+      expect((await warningsOf(asked)).join()).not.toContain("no level asks a person");
   });
 
   test.each([
