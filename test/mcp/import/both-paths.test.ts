@@ -1,5 +1,6 @@
+import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { bodyOf, serve } from "./http-servers.ts";
+import { bodyOf, type Served, serve } from "./http-servers.ts";
 import { open } from "./open-hostile.ts";
 
 // Calls go to servers past the SDK's client, except those whose arguments are sent as headers. What servers answer must mean the same.
@@ -81,25 +82,23 @@ describe("A server that answers", () => {
   });
 });
 
-test("A stream that ends before its answer is continued after its last event", async () => {
-  const asked: (string | undefined)[] = [];
-  await using served = await serve(async (request, response) => {
-    const { id, method } = await bodyOf(request);
-    const stream = { "content-type": "text/event-stream" };
+type Sent = Awaited<ReturnType<typeof bodyOf>>;
+
+/** Serves a tool in 2025-11-25. Other streams than those of calls are for what continues them. */
+function serveCalls(
+  call: (sent: Sent, response: ServerResponse) => void,
+  continued: (lastEventId: string, response: ServerResponse) => void = (_id, response) =>
+    response.writeHead(405).end(),
+): Promise<Served> {
+  return serve(async (request, response) => {
+    const sent = await bodyOf(request);
+    const { id, method } = sent;
     if (request.method === "GET") {
       const last = request.headers["last-event-id"];
-      if (last === undefined) return void response.writeHead(405).end();
-      asked.push(String(last));
-      const answer = { jsonrpc: "2.0", id: callId, result: { content: [text] } };
-      response.writeHead(200, stream);
-      return void response.end(`id: e2\ndata: ${JSON.stringify(answer)}\n\n`);
+      return last === undefined ? void response.writeHead(405).end() : continued(String(last), response);
     }
     if (id === undefined) return void response.writeHead(202).end();
-    if (method === "tools/call") {
-      callId = id;
-      response.writeHead(200, stream);
-      return void response.end("retry: 500\nid: e1\ndata: \n\n");
-    }
+    if (method === "tools/call") return call(sent, response);
     const about = { capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } };
     const results: Record<string, object> = {
       initialize: { ...about, protocolVersion: "2025-11-25" },
@@ -110,8 +109,46 @@ test("A stream that ends before its answer is continued after its last event", a
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
   });
-  let callId: number | string = 0;
-  await using opened = await open({ web: served.options });
-  expect((await opened.call("mcp_web_x")).output).toMatchObject({ content: [text] });
-  expect(asked).toEqual(["e1"]);
+}
+
+const STREAM = { "content-type": "text/event-stream" };
+
+/** An event with the result of a call. */
+function resultOf(id: number | string | undefined): string {
+  return `data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { content: [text] } })}\n\n`;
+}
+
+describe("A stream that ends before its answer", () => {
+  const breaks = (response: ServerResponse): void =>
+    void response.writeHead(200, STREAM).end("retry: 500\nid: e1\ndata: \n\n");
+
+  test("is continued after its last event, until there is an answer", async () => {
+    const asked: string[] = [];
+    let callId: number | string | undefined;
+    await using served = await serveCalls(
+      ({ id }, response) => {
+        callId = id;
+        breaks(response);
+      },
+      (last, response) => {
+        asked.push(last);
+        if (asked.length === 1) return void response.writeHead(503).end();
+        response.writeHead(200, STREAM);
+        response.end(asked.length === 2 ? "id: e2\ndata: \n\n" : `id: e3\n${resultOf(callId)}`);
+      },
+    );
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).output).toMatchObject({ content: [text] });
+    expect(asked).toEqual(["e1", "e1", "e2"]);
+  });
+
+  test.each([405, 500])("ends the call if the server answers to that with %i", async (status) => {
+    await using served = await serveCalls(
+      (_sent, response) => breaks(response),
+      (_last, response) => void response.writeHead(status).end(),
+    );
+    await using opened = await open({ web: served.options });
+    const { error } = await opened.call("mcp_web_x");
+    expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "unknown" });
+  });
 });

@@ -180,6 +180,8 @@ export interface PostedCall {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly onMessage: (message: WireMessage) => void;
+  /** The last event of a stream that ended early: what follows it is asked for. Default: the message is posted. */
+  readonly lastEventId?: string;
 }
 
 /** Where a stream can be continued that ended: with the id of its last event, if it has ids. */
@@ -210,7 +212,20 @@ export function callPoster(
   own.set("accept", [...accepted].join(", "));
   own.set("content-type", JSON_TYPE);
   const always = Object.fromEntries(own);
-  return async ({ body: sent, headers, signal, onMessage }) => {
+  return async ({ body: sent, headers, signal, onMessage, lastEventId }) => {
+    if (lastEventId !== undefined) {
+      const continued = { accept: EVENTS, "last-event-id": lastEventId };
+      const all: Record<string, string> = { ...always, ...headers, ...continued };
+      const { "content-type": _type, "mcp-method": _method, "mcp-name": _name, ...own } = all;
+      const request = { method: "GET", url, headers: own, body: undefined, signal };
+      const { status, body, type, isOk } = await exchange(options, request);
+      // Servers answer with any stream of theirs: its requests need not be those of the call.
+      if (isOk && type === EVENTS)
+        return await readEvents(checkedMessages(body, filter, reserve()), onMessage, lastEventId);
+      body.destroy();
+      if (status === NO_STREAM) return {};
+      throw new Error(`the stream cannot be continued: HTTP ${status}`);
+    }
     const call = filter.calls.current;
     const request = { method: "POST", url, headers: { ...always, ...headers }, body: sent, signal };
     const exchanged = await exchange(options, request);
@@ -239,11 +254,15 @@ export function callPoster(
 const JSON_TYPE = "application/json";
 const ACCEPTED = `${JSON_TYPE}, ${EVENTS}`;
 
+/** The status of servers that have no streams to continue. */
+const NO_STREAM = 405;
+
 async function readEvents(
   events: AsyncIterable<CheckedEvent>,
   onMessage: (message: WireMessage) => void,
+  before?: string,
 ): Promise<EndOfStream> {
-  const last = new Map<string, string>();
+  const last = new Map<string, string>(before === undefined ? [] : [["id", before]]);
   try {
     for await (const { fields, passed } of events) {
       for (const name of ["id", "retry"]) {

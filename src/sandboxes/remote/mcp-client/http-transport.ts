@@ -8,13 +8,16 @@ import type {
 } from "@modelcontextprotocol/client";
 import { race } from "../../../base/timers.ts";
 import { isJsonObject } from "../../../json/value.ts";
-import type { PostCall } from "./http-fetch.ts";
+import type { EndOfStream, PostCall } from "./http-fetch.ts";
 import { UnsentError } from "./unsent.ts";
 import type { WireFilter } from "./wire-filter.ts";
 import type { MessageId, WireMessage } from "./wire-message.ts";
 
 /** Milliseconds until a stream that ended early is continued, if its server does not say when. */
 const RETRY_MS = 1_000;
+
+/** How often in a row that may fail. */
+const MAX_FAILURES = 2;
 
 /** Milliseconds for a server to end the stream of a request that it has answered. */
 const ANSWERED_MS = 1_000;
@@ -115,26 +118,37 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** A stream that ended early is continued by the SDK, which asks for what follows its last event. */
+  /** A stream that ended early is continued: the server is asked for what follows its last event. */
   async #postCall(
     post: PostCall,
     message: JSONRPCMessage,
-    options: NonNullable<InnerOptions> & { readonly requestSignal: AbortSignal },
+    {
+      requestSignal: signal,
+      onRequestStreamEnd,
+    }: NonNullable<InnerOptions> & { readonly requestSignal: AbortSignal },
   ): Promise<void> {
-    const { requestSignal: signal, onRequestStreamEnd } = options;
     const { id, params } = message as WireMessage;
+    const posted = {
+      body: JSON.stringify(message),
+      headers: this.#headersOf(params),
+      signal,
+      onMessage: (each: WireMessage) => this.#receive(each as unknown as JSONRPCMessage),
+    };
     try {
-      const { lastEventId, retryMs = RETRY_MS } = await post({
-        body: JSON.stringify(message),
-        headers: this.#headersOf(params),
-        signal,
-        onMessage: (each) => this.#receive(each as unknown as JSONRPCMessage),
-      });
-      if (lastEventId === undefined || !this.#filter.own.has(id)) onRequestStreamEnd?.();
-      else {
-        await sleep(retryMs, undefined, { signal, ref: false });
-        await this.#inner.send(message, { ...options, resumptionToken: lastEventId });
+      let end: EndOfStream = await post(posted);
+      for (let failures = 0; failures < MAX_FAILURES; ) {
+        const { lastEventId, retryMs = RETRY_MS } = end;
+        if (lastEventId === undefined || !this.#filter.own.has(id)) break;
+        await sleep(retryMs, undefined, { signal });
+        try {
+          end = { retryMs, ...(await post({ ...posted, lastEventId })) };
+          failures = 0;
+        } catch {
+          signal.throwIfAborted();
+          failures++;
+        }
       }
+      onRequestStreamEnd?.();
     } catch (error) {
       // It was cancelled, or its stream was ended after the answer.
       if (!signal.aborted) throw error;
