@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { bodyOf, type Served, serve } from "./http-servers.ts";
+import { bodyOf, type Served, serve, serveByHand } from "./http-servers.ts";
 import { open } from "./open-hostile.ts";
 
 // Calls go to servers past the SDK's client, except those whose arguments are sent as headers. What servers answer must mean the same.
@@ -150,5 +150,61 @@ describe("A stream that ends before its answer", () => {
     await using opened = await open({ web: served.options });
     const { error } = await opened.call("mcp_web_x");
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "unknown" });
+  });
+});
+
+test("A connection that is closed ends the requests of its calls, also while others use the network", async () => {
+  const began = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  await using served = await serveCalls((_sent, response) => {
+    response.writeHead(200, STREAM).flushHeaders();
+    response.once("close", () => ended.resolve());
+    began.resolve();
+  });
+  await using opened = await open({ web: served.options });
+  const call = opened.call("mcp_web_x");
+  await began.promise;
+  await using _later = await open({}, { reuse: opened.mcp });
+  await opened.mcp.close();
+  expect((await call).error).toMatchObject({ code: "sandbox_unavailable", effect: "unknown" });
+  await ended.promise;
+});
+
+test("A server may write the token of a call's progress as a text", async () => {
+  await using served = await serveCalls(({ id }, response) => {
+    const params = { progressToken: String(id), progress: 1, message: "half" };
+    response.writeHead(200, STREAM);
+    response.write(
+      `data: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params })}\n\n`,
+    );
+    response.end(resultOf(id));
+  });
+  await using opened = await open({ web: served.options });
+  expect((await opened.call("mcp_web_x")).success).toBe(true);
+  expect(opened.seen).toContainEqual(expect.objectContaining({ type: "tool.output", chunk: "half\n" }));
+});
+
+describe("In 2026-07-28", () => {
+  const tool = { name: "x", inputSchema: { type: "object" } };
+
+  test("a server may send null for the requests that it does not make", async () => {
+    await using served = await serveByHand([tool], (id, response, _request, params) => {
+      response.setHeader("content-type", "application/json");
+      const isAgain = "requestState" in params;
+      const asks = { resultType: "input_required", inputRequests: null, requestState: "s" };
+      const result = isAgain ? { resultType: "complete", content: [text] } : asks;
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).output).toMatchObject({ content: [text] });
+  });
+
+  test("a result with the status of a refusal is none", async () => {
+    await using served = await serveByHand([tool], (id, response) => {
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { content: [text] } }));
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({ code: "sandbox_unavailable" });
   });
 });

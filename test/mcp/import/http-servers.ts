@@ -78,11 +78,16 @@ export async function bodyOf(
 /** Serves 2026-07-28 by hand: `server/discover` and `tools/list` as they should be, and calls as a test says. */
 export function serveByHand(
   tools: readonly object[],
-  call: (id: number | string, response: Parameters<RequestListener>[1], request: IncomingMessage) => void,
+  call: (
+    id: number | string,
+    response: Parameters<RequestListener>[1],
+    request: IncomingMessage,
+    params: object,
+  ) => void,
   more: object = {},
 ): Promise<Served> {
   return serve(async (request, response) => {
-    const { id = 0, method } = await bodyOf(request);
+    const { id = 0, method, params } = await bodyOf(request);
     const json = (result: object): void => {
       response.setHeader("content-type", "application/json");
       response.end(
@@ -97,7 +102,7 @@ export function serveByHand(
     if (method === "server/discover") {
       json({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, _meta: serverInfo, ...more });
     } else if (method === "tools/list") json({ tools });
-    else if (method === "tools/call") call(id, response, request);
+    else if (method === "tools/call") call(id, response, request, params);
     else response.writeHead(404).end();
   });
 }

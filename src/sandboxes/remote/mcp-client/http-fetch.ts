@@ -233,7 +233,8 @@ export function callPoster(
     if (!isOk) {
       const text = await readError(exchanged, request, filter);
       const message = status === 400 && "mcp-method" in headers ? readMessage(text) : undefined;
-      if (message === undefined || isUnusable(message) || !filter.own.has(message.id))
+      const isError = message !== undefined && !isUnusable(message) && message.error !== undefined;
+      if (!isError || !filter.own.has(message.id))
         throw new Error(`the server answered with HTTP ${status}: ${text}`);
       onMessage(message);
       return {};

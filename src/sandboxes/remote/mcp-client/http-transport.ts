@@ -76,7 +76,11 @@ export class HttpTransport implements Transport {
     this.#inner = inner;
     this.#filter = filter;
     inner.onmessage = (message) => this.#receive(message);
-    inner.onclose = () => this.onclose?.();
+    inner.onclose = () => {
+      // Those that are not the SDK's.
+      this.#streams.close();
+      this.onclose?.();
+    };
     inner.onerror = (error) => this.onerror?.(error);
   }
 
@@ -241,6 +245,10 @@ class RequestStreams {
     const stream = id === undefined ? undefined : this.#open.get(id);
     this.ended(id);
     stream?.controller.abort();
+  }
+
+  close(): void {
+    for (const id of [...this.#open.keys()]) this.abort(id);
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Transport } from "@modelcontextprotocol/client";
-import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallOptions } from "../../../tool/implementations/remote-implementation.ts";
 import type { Sdk } from "./sdk.ts";
@@ -23,7 +22,6 @@ export interface OwnCall {
   readonly isModern: boolean;
   readonly inputSchema: JsonObject;
   readonly signal: AbortSignal;
-  readonly trace?: TraceHeaders | undefined;
   readonly onProgress?: McpCallOptions["onProgress"];
 }
 
@@ -100,7 +98,7 @@ export class OwnCalls {
     this.#open.set(id, { resolve, reject: fail, onProgress });
     const stream = isModern && transport.hasPerRequestStream === true ? new AbortController() : undefined;
     const cancel = (): void => {
-      this.#open.delete(id);
+      if (!this.#open.delete(id)) return;
       reject(signal.reason);
       if (stream !== undefined) stream.abort();
       else {
@@ -137,7 +135,8 @@ export class OwnCalls {
   #report(params: WireMessage["params"]): boolean {
     if (!isJsonObject(params)) return false;
     const { progressToken, progress, total, message } = params;
-    const waiting = this.#open.get(progressToken as MessageId);
+    // Some servers write numbers as texts.
+    const waiting = this.#open.get(Number(progressToken));
     if (waiting === undefined) return false;
     const isValid =
       typeof progress === "number" &&
@@ -174,10 +173,12 @@ function complete(result: JsonObject, isModern: boolean): JsonObject {
   if (!isModern) return Object.freeze(others);
   if (typeof resultType !== "string") throw new InvalidResultError("INVALID_RESULT");
   if (resultType !== "input_required") throw new InvalidResultError("UNSUPPORTED_RESULT_TYPE");
-  const { inputRequests, requestState } = result;
-  const asks = isJsonObject(inputRequests) && Object.keys(inputRequests).length > 0;
-  if (!asks && typeof requestState !== "string") throw new InvalidResultError("INVALID_RESULT");
-  return result;
+  const { inputRequests, requestState, ...rest } = result;
+  const asked = isJsonObject(inputRequests) ? inputRequests : {};
+  const hasState = typeof requestState === "string";
+  if (Object.keys(asked).length === 0 && !hasState) throw new InvalidResultError("INVALID_RESULT");
+  // Servers send `null` for what is absent.
+  return { ...rest, inputRequests: asked, ...(hasState && { requestState }) };
 }
 
 /** A result that is no complete one, and cannot be continued. The codes are those of the SDK. */
