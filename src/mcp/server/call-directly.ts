@@ -5,6 +5,7 @@ import type { Session } from "../../sessions/session.ts";
 import { MESSAGE_BOUNDS } from "./client-message.ts";
 import { declared, type ExchangeParts, type ServerParts } from "./exchange.ts";
 import type { Sdk } from "./options.ts";
+import type { ClientCapabilities } from "./runs/input-requests.ts";
 import { callTool, type EndOfCall } from "./tool-handlers.ts";
 
 /** The revision whose requests stand alone. */
@@ -77,6 +78,8 @@ export interface SessionCall {
   /** The whole message. */
   readonly message: JsonValue;
   readonly session: () => Promise<Session>;
+  /** What the client declared. */
+  readonly capabilities: ClientCapabilities;
   /** Aborted when the client cancels the call, or its session ends. */
   readonly signal: AbortSignal;
 }
@@ -108,7 +111,7 @@ export function plainSessionCall(message: JsonValue, header: HeaderOf): string |
  */
 export async function callInSession(
   parts: ServerParts,
-  { message, session, signal }: SessionCall,
+  { message, session, capabilities, signal }: SessionCall,
 ): Promise<string | undefined> {
   const { sdk, runs, pending, options } = parts;
   const { id, params } = message as { readonly id: string | number; readonly params: JsonObject };
@@ -122,7 +125,7 @@ export async function callInSession(
     readonly _meta?: JsonObject;
   };
   const own = { sdk, runs, pending, isModern: false, listsAll: options.lists === "all", session };
-  const exchanged = { ...own, capabilities: () => ({}) };
+  const exchanged = { ...own, capabilities: () => capabilities };
   const context = contextOf({ envelope: _meta }, signal);
   try {
     const result = await callTool(exchanged, options, { name, arguments: args }, context);

@@ -3,6 +3,7 @@ import type {
   Server as SdkServer,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import { race } from "../../base/timers.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import { copyJson } from "../../json/copy.ts";
 import { parseJson } from "../../json/parse.ts";
@@ -15,6 +16,7 @@ import { MESSAGE_BOUNDS } from "./client-message.ts";
 import type { ServerParts } from "./exchange.ts";
 import type { McpServerOptions } from "./options.ts";
 import { peerServer } from "./peer-server.ts";
+import type { ClientCapabilities } from "./runs/input-requests.ts";
 
 /** Milliseconds after which an unused session ends. */
 const IDLE_MS = 30 * 60_000;
@@ -88,7 +90,8 @@ export class LegacySessions {
   }
 
   /**
-   * Makes a call without the SDK, if nothing about it is special and its client cannot be asked anything.
+   * Makes a call without the SDK, if nothing about it is special and its client cannot be asked anything. The answer to one that
+   * takes long is a stream.
    *
    * @returns the JSON text of the response, or a response; `undefined`, before anything ran, if the SDK has to read the request.
    */
@@ -110,14 +113,16 @@ export class LegacySessions {
     const cancelling = new AbortController();
     calls.set(id, cancelling);
     session.usedAt = Date.now();
-    try {
-      const { signal } = cancelling;
-      const answer = await callInSession(this.#parts, { message, session: open, signal });
-      return answer ?? new Response(null, { status: 202 });
-    } finally {
-      calls.delete(id);
-      session.usedAt = Date.now();
-    }
+    const { signal } = cancelling;
+    const capabilities = (server.getClientCapabilities() ?? {}) as ClientCapabilities;
+    const ending = callInSession(this.#parts, { message, session: open, capabilities, signal }).finally(
+      () => {
+        calls.delete(id);
+        session.usedAt = Date.now();
+      },
+    );
+    const answer = await race(ending, { timeoutMs: STREAM_AFTER_MS });
+    return answer === "timeout" ? streamOf(ending) : (answer ?? new Response(null, { status: 202 }));
   }
 
   #cancel({ calls }: McpSession, body: unknown): void {
@@ -203,6 +208,38 @@ export class LegacySessions {
     clearInterval(this.#sweep);
     await Promise.allSettled(this.servers().map((server) => server.close()));
   }
+}
+
+/** Milliseconds after which the answer to a call is streamed. */
+const STREAM_AFTER_MS = 1_000;
+/** Milliseconds between comments in its stream, as the SDK has it. */
+const KEEP_ALIVE_MS = 15_000;
+
+/**
+ * Streams the answer to a call that takes long, for example since it waits for a person: clients, and proxies before the server,
+ * give up connections on which nothing comes.
+ *
+ * @param ending The JSON text of the answer; `undefined` if there is none.
+ */
+function streamOf(ending: Promise<string | undefined>): Response {
+  let timer: NodeJS.Timeout | undefined;
+  const events = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      const write = (text: string): void => controller.enqueue(Buffer.from(text));
+      timer = setInterval(() => write(": keepalive\n\n"), KEEP_ALIVE_MS).unref();
+      const end = (answer: string | undefined): void => {
+        clearInterval(timer);
+        if (answer !== undefined) write(`event: message\ndata: ${answer}\n\n`);
+        controller.close();
+      };
+      // The client may be gone.
+      ending.then(end).catch(() => clearInterval(timer));
+    },
+    cancel: () => clearInterval(timer),
+  });
+  return new Response(events, {
+    headers: { "content-type": "text/event-stream", "x-accel-buffering": "no" },
+  });
 }
 
 /**

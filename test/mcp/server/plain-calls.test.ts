@@ -47,6 +47,7 @@ async function start(): Promise<Server> {
     ),
     tool("unknown_block", () => own({ content: [{ type: "hologram", text: "x" }] })),
     tool("region", () => "there", { inputSchema: nested }),
+    tool("capabilities", (_input, context) => JSON.stringify(server?.mcp?.clientOf(context)?.capabilities)),
     tool("ask", async (_input, context) =>
       JSON.stringify(await server?.mcp?.clientOf(context)?.ask({ who: form as never })),
     ),
@@ -102,7 +103,7 @@ function withoutState({ status, body }: { readonly status: number; readonly body
 }
 
 describe("A plain call in a session of 2025-11-25 is answered as the SDK answers the same call", () => {
-  async function open(server: Server, capabilities: JsonObject = {}) {
+  async function open(server: Server, capabilities: JsonObject = {}, onHead: () => void = () => {}) {
     const headers: Record<string, string> = {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
@@ -112,6 +113,8 @@ describe("A plain call in a session of 2025-11-25 is answered as the SDK answers
       const body = JSON.stringify({ jsonrpc: "2.0", ...message });
       const response = await fetch(urlOf(server), { method: "POST", headers, body });
       const id = response.headers.get("mcp-session-id");
+      // The SDK's streams name the session.
+      if (id === null && response.headers.get("content-type") === "text/event-stream") onHead();
       if (id !== null) headers["mcp-session-id"] = id;
       const text = await response.text();
       const json = text.startsWith("{") ? text : /^data: (\{.*"id".*)$/m.exec(text)?.[1];
@@ -135,6 +138,7 @@ describe("A plain call in a session of 2025-11-25 is answered as the SDK answers
     ["image", {}],
     ["fail", {}],
     ["annotated", {}],
+    ["capabilities", {}],
     ["region", { region: "eu" }],
     ["absent", {}],
     ["ask", {}],
@@ -155,6 +159,29 @@ describe("A plain call in a session of 2025-11-25 is answered as the SDK answers
     const post = await open(await start());
     const { body } = await post({ id: 1, method: "tools/call", params: { name: "unknown_block" } });
     expect(body).toMatchObject({ id: 1, error: { code: -32_602 } });
+  });
+
+  test("its tool can see what the client declared", async () => {
+    const post = await open(await start(), { experimental: { "a.example/b": {} } });
+    const { type, body } = await post({ id: 1, method: "tools/call", params: { name: "capabilities" } });
+    expect(type).toBe("application/json");
+    expect(body).toMatchObject({
+      result: { content: [{ text: JSON.stringify({ experimental: { "a.example/b": {} } }) }] },
+    });
+  });
+
+  test("the answer to one that takes long is a stream, whose connection is not idle", async () => {
+    const begun = Promise.withResolvers<void>();
+    const server = await startMcpServer([
+      tool("wait", async () => {
+        await begun.promise;
+        return "done";
+      }),
+    ]);
+    const post = await open(server, {}, () => begun.resolve());
+    const { type, body } = await post({ id: 1, method: "tools/call", params: { name: "wait" } });
+    expect(type).toBe("text/event-stream");
+    expect(body).toMatchObject({ id: 1, result: { content: [{ text: "done" }] } });
   });
 
   test("a client that can be asked gets a stream", async () => {
