@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { FairBudget } from "../base/fair-budget.ts";
 import { MAX_DELAY_MS, race } from "../base/timers.ts";
 import { ACCESS } from "../http/access.ts";
 import { ANSWERED, type Door, type RouteGroup } from "../http/door.ts";
@@ -22,6 +23,8 @@ interface McpRoutesParts {
   readonly server: McpServer;
   /** Those with access tokens; `undefined` if only the server's own credentials are accepted. */
   readonly tokens: TokenSenders | undefined;
+  /** Where the bytes of a response count until the client has read them. */
+  readonly unread: FairBudget;
 }
 
 /** The routes of an MCP server. */
@@ -92,7 +95,7 @@ export class McpRoutes implements RouteGroup {
     const exchange = beginExchange(incoming, proven, door, clients);
     endWithCredential(exchange, response);
     const answer = await this.#answer(exchange);
-    const unread = new UnreadAnswers(door.unread, exchange.client.name);
+    const unread = new UnreadAnswers(this.#parts.unread, exchange.client.name);
     if (typeof answer === "string") {
       limitUnread(response, unread);
       if (!response.destroyed) respondJson(response, answer);

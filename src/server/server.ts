@@ -20,6 +20,7 @@ import { absolutePath } from "../sessions/trusted-workspaces.ts";
 import { Admin, ReloadableTools } from "./admin.ts";
 import { CallRepeats } from "./call-repeats.ts";
 import { type Console, openConsole } from "./console/console.ts";
+import { StreamRoom } from "./event-stream.ts";
 import { McpRoutes } from "./mcp-routes.ts";
 import { checkNotify, type Notify } from "./notifying/notify.ts";
 import { checkReloadedNames, checkServerNames, type ReloadedOptions, type ServerOptions } from "./options.ts";
@@ -123,10 +124,11 @@ export class Server implements AsyncDisposable {
     const followed = await follow(settings, tools, opening);
     const sessions = started.use(await openServedSessions(settings, tools, followed));
     opening.sessions = sessions;
-    const mcp = await openMcp(settings, { tools, followed, sessions });
+    const room = new StreamRoom();
+    const mcp = await openMcp(settings, { tools, followed, sessions, room });
     if (mcp !== undefined) started.defer(() => mcp.drain(0));
     const admin = openAdmin(settings, { tools, followed, mcp: mcp?.server });
-    const service = openService(settings, { tools, followed, sessions, admin, clients });
+    const service = openService(settings, { tools, followed, sessions, admin, clients, room });
     started.defer(() => service.close(0));
     const { events } = followed.session;
     const routes = new SessionRoutes({
@@ -281,11 +283,13 @@ function openServedSessions(
 }
 
 /** The parts of a server that others use. */
-type OpenParts = Pick<ServerParts, "tools" | "followed" | "sessions">;
+interface OpenParts extends Pick<ServerParts, "tools" | "followed" | "sessions"> {
+  readonly room: StreamRoom;
+}
 
 async function openMcp(
   { options, bounds }: Settings,
-  { tools, followed, sessions }: OpenParts,
+  { tools, followed, sessions, room }: OpenParts,
 ): Promise<McpRoutes | undefined> {
   if (options.mcp === undefined) return undefined;
   const { oauth, ...served } = options.mcp;
@@ -299,7 +303,7 @@ async function openMcp(
   const session = (): { readonly mode: SessionMode } => ({ mode: bounds.mode });
   const server = await openMcpServer({ ...served, sessions, registry, events, session });
   started.move();
-  return new McpRoutes({ server, tokens });
+  return new McpRoutes({ server, tokens, unread: room.unread });
 }
 
 function openAdmin(
@@ -327,6 +331,7 @@ function openService(
     sessions,
     admin,
     clients,
+    room,
   }: OpenParts & { readonly admin: Admin; readonly clients: Clients },
 ): SessionService {
   const { history } = options;
@@ -337,6 +342,7 @@ function openService(
     admin,
     events: session.events,
     bounds,
+    room,
     inspected: { registry, redaction, history, repeats },
     approves: (id, of) => clients.approves(id, of),
     notify,

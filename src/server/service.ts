@@ -21,7 +21,7 @@ import {
   type EventStreamOptions,
   type FinalEvent,
   type LoggedEvent,
-  StreamRoom,
+  type StreamRoom,
 } from "./event-stream.ts";
 import { MessagesUnderWay, RetainedTurns, type TurnPlace } from "./message-bounds.ts";
 import { AnswerLinks } from "./notifying/answer-links.ts";
@@ -82,6 +82,7 @@ export interface ServiceOptions {
   /** The events of the calls of all sessions, and of nothing else. */
   readonly events: EventStream;
   readonly bounds: CallerBounds;
+  readonly room: StreamRoom;
   readonly inspected: Inspected;
   /** Whether a principal may answer for a session now. */
   readonly approves: (id: string, session: Session) => boolean;
@@ -104,7 +105,7 @@ export class SessionService {
   readonly logs: EventLogs = new EventLogs();
   readonly messages: MessagesUnderWay;
   readonly retained: RetainedTurns;
-  readonly #room = new StreamRoom();
+  readonly #room: StreamRoom;
   /** Part of the ids of events: those of another process have another one. */
   readonly epoch: string = randomBytes(6).toString("hex");
   readonly #ending = new AbortController();
@@ -119,7 +120,8 @@ export class SessionService {
   readonly #ends = new Map<string, Promise<FinalEvent>>();
 
   constructor(options: ServiceOptions) {
-    const { sessions, admin, events, bounds, inspected, approves, notify, console } = options;
+    const { sessions, admin, events, bounds, room, inspected, approves, notify, console } = options;
+    this.#room = room;
     this.console = console;
     this.admin = admin;
     this.inspected = inspected;

@@ -12,6 +12,7 @@ import { HostPolicy } from "../../src/policy/policy.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { Admin, ReloadableTools } from "../../src/server/admin.ts";
+import { StreamRoom } from "../../src/server/event-stream.ts";
 import { addSessionRoutes } from "../../src/server/routes/app.ts";
 import type { App } from "../../src/server/routes/serve.ts";
 import { SessionService } from "../../src/server/service.ts";
@@ -56,6 +57,7 @@ describe("docs/openapi.yaml", () => {
     });
     const service = new SessionService({
       approves: () => false,
+      room: new StreamRoom(),
       sessions,
       events: new EventStream(),
       admin: new Admin(new ReloadableTools({ registry: new ToolRegistry(), policy: new HostPolicy() }), {}),
