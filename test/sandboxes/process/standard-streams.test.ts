@@ -160,7 +160,8 @@ describe.each(ISOLATIONS)("The standard streams of a program (%s)", (isolation) 
         output: "completion",
         killGraceMs: 0,
       },
-      limits: { wallTimeMs: 1_500 },
+      // Long enough for a launcher in Node.js to start on a busy machine.
+      limits: { wallTimeMs: 5_000 },
       onOutput: () => {},
     });
     expect(error?.code).toBe("timeout");
