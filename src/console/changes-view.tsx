@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Changes, StagedChange } from "../shapes/sessions.ts";
+import type { StagedChange } from "../shapes/sessions.ts";
 import { ApiError, get, messageOf, send } from "./api/http.ts";
 import { readSessions } from "./api/requests.ts";
 import { hasRole } from "./api/session.ts";
@@ -60,17 +60,20 @@ function StagedPanel({
   readonly session: string;
   readonly onDecided: () => void;
 }): JSX.Element {
-  const path = `/v1/sessions/${encodeURIComponent(session)}/changes`;
-  const { value, problem, reload } = useLoaded(session, () => get<Changes>(path));
+  const params = { id: session };
+  const { value, problem, reload } = useLoaded(session, () =>
+    get("GET /v1/sessions/:id/changes", { params }),
+  );
   const result = useSignal("");
   const failure = useSignal("");
   const staged = value.value;
   const decide = async (decision: Decision, change: StagedChange | undefined): Promise<void> => {
-    const digest = change?.digest ?? staged?.digest;
+    const digest = change?.digest ?? staged?.digest ?? "";
     failure.value = "";
     result.value = "";
     try {
-      await send("POST", path, { decision, digest, ...(change !== undefined && { path: change.path }) });
+      const body = { decision, digest, ...(change !== undefined && { path: change.path }) };
+      await send("POST /v1/sessions/:id/changes", { params, body });
       result.value = decision === "accept" ? "Accepted." : "Rejected.";
     } catch (error) {
       failure.value = conflictsOf(error) ?? messageOf(error);

@@ -1,8 +1,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { JournalSummary, ListedCall, RecordedCall, RecordedCalls } from "../shapes/journal.ts";
-import { get, messageOf, send, withQuery } from "./api/http.ts";
+import type { Input } from "../shapes/client.ts";
+import type { ListedCall, RecordedCall, RecordedCalls } from "../shapes/journal.ts";
+import { get, messageOf, send } from "./api/http.ts";
 import { hasRole, server } from "./api/session.ts";
 import { listKeys, useKeys } from "./page/keys.ts";
 import { go, hashOf, type RouteQuery, route } from "./page/route.ts";
@@ -20,6 +21,9 @@ interface JournalList {
   readonly hasMore: boolean;
   readonly loadOlder: () => Promise<void>;
 }
+
+/** Which records are read. The server checks the values, which can be from an address. */
+type RecordFilter = NonNullable<Input<"GET /v1/journal/calls">["query"]>;
 
 /** Maximum number of pages that are read on for the first call, if a filter matches few of them. */
 const MAX_EMPTY_PAGES = 25;
@@ -98,7 +102,7 @@ function Journal(): JSX.Element {
 }
 
 function JournalState(): JSX.Element {
-  const { value } = useLoaded("journal", () => get<JournalSummary>("/v1/journal"));
+  const { value } = useLoaded("journal", () => get("GET /v1/journal"));
   const info = value.value;
   if (info === undefined) return <p />;
   return (
@@ -121,7 +125,7 @@ function Verification(): JSX.Element | null {
     report.value = undefined;
     problem.value = "";
     try {
-      report.value = await send<unknown>("POST", "/v1/journal/verification");
+      report.value = await send("POST /v1/journal/verification");
     } catch (error) {
       problem.value = messageOf(error);
     }
@@ -156,7 +160,9 @@ function useJournalList(filter: RouteQuery): JournalList {
     try {
       let page: RecordedCalls = { calls: [], ...(before !== undefined && { next: before }) };
       for (let read = 0; read < MAX_EMPTY_PAGES; read++) {
-        page = await get(withQuery("/v1/journal/calls", { ...filter, before: page.next, limit: 100 }));
+        page = await get("GET /v1/journal/calls", {
+          query: { ...(filter as RecordFilter), before: page.next, limit: 100 },
+        });
         if (latest.peek() !== own) return;
         if (page.calls.length > 0 || page.next === undefined) break;
       }
@@ -180,8 +186,8 @@ function useJournalList(filter: RouteQuery): JournalList {
 
 /** Shows the entries of a recorded call. An admin can have it decided on, or run, again. */
 function RecordPanel({ seq }: { readonly seq: string }): JSX.Element {
-  const path = `/v1/journal/calls/${encodeURIComponent(seq)}`;
-  const { value, problem } = useLoaded(seq, () => get<RecordedCall>(path));
+  const params = { seq };
+  const { value, problem } = useLoaded(seq, () => get("GET /v1/journal/calls/:seq", { params }));
   const result = useSignal<unknown>(undefined);
   const repeatProblem = useSignal("");
   const isBusy = useSignal(false);
@@ -190,7 +196,7 @@ function RecordPanel({ seq }: { readonly seq: string }): JSX.Element {
     result.value = undefined;
     repeatProblem.value = "";
     try {
-      result.value = await send<unknown>("POST", `${path}/repeat`, { dryRun });
+      result.value = await send("POST /v1/journal/calls/:seq/repeat", { params, body: { dryRun } });
     } catch (error) {
       repeatProblem.value = messageOf(error);
     }

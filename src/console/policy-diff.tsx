@@ -27,9 +27,8 @@ export function PolicyDiffForm(): JSX.Element {
     result.value = undefined;
     problem.value = "";
     try {
-      result.value = await send("POST", "/v1/journal/policy-diff", {
-        policy: policy.value,
-        last: last.value,
+      result.value = await send("POST /v1/journal/policy-diff", {
+        body: { policy: policy.value, last: last.value },
       });
     } catch (error) {
       problem.value = [messageOf(error), ...problemsIn(error)].join("; ");

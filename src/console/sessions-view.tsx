@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import type { ShownApproval } from "../shapes/sessions.ts";
 import { get, messageOf, send } from "./api/http.ts";
 import { readSessions } from "./api/requests.ts";
 import { hasRole } from "./api/session.ts";
@@ -86,16 +85,16 @@ export function SessionsView(): JSX.Element {
 
 /** Leads to the calls and changes of a session, and lists what approvers had it remember. An approver revokes that. */
 function SessionPanel({ session }: { readonly session: string }): JSX.Element {
-  const path = `/v1/sessions/${encodeURIComponent(session)}/approvals`;
+  const params = { id: session };
   const { value, problem, reload } = useLoaded(session, () =>
-    get<{ readonly approvals: readonly ShownApproval[] }>(path),
+    get("GET /v1/sessions/:id/approvals", { params }),
   );
   const failure = useSignal("");
   const approvals = value.value?.approvals;
   const revoke = async (id: string): Promise<void> => {
     failure.value = "";
     try {
-      await send("DELETE", `${path}/${encodeURIComponent(id)}`);
+      await send("DELETE /v1/sessions/:id/approvals/:approvalId", { params: { ...params, approvalId: id } });
     } catch (error) {
       failure.value = messageOf(error);
     }

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { ShownTool, ToolList } from "../shapes/server.ts";
-import { get, withQuery } from "./api/http.ts";
+import { get } from "./api/http.ts";
 import { listKeys, useKeys } from "./page/keys.ts";
 import { go, hashOf, route } from "./page/route.ts";
 import { Badge, Titles } from "./parts/badges.tsx";
@@ -132,7 +132,7 @@ async function readTools(): Promise<readonly ShownTool[]> {
   const tools: ShownTool[] = [];
   let after: string | undefined;
   do {
-    const page: ToolList = await get(withQuery("/v1/console/tools", { after, limit: 500 }));
+    const page: ToolList = await get("GET /v1/console/tools", { query: { after, limit: 500 } });
     tools.push(...page.tools);
     after = page.next;
   } while (after !== undefined);

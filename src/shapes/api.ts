@@ -2,14 +2,14 @@ import { CALLS } from "./calls.ts";
 import { CONFIRMATIONS } from "./confirmations.ts";
 import { EXECUTOR } from "./executor.ts";
 import { JOURNAL } from "./journal.ts";
-import { type Operation, type Operations, REFUSALS, type Reason } from "./operation.ts";
+import { type Operation, operations, REFUSALS, type Reason } from "./operation.ts";
 import { PAGES } from "./pages.ts";
 import { SERVER } from "./server.ts";
 import { SESSIONS } from "./sessions.ts";
 import { TURNS } from "./turns.ts";
 
 /** Every route, by its name. */
-export const OPERATIONS: Operations = Object.freeze({
+export const OPERATIONS = operations({
   ...EXECUTOR,
   ...SESSIONS,
   ...TURNS,

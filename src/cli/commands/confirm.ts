@@ -3,7 +3,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseAnswer } from "../../json/parse-answer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { shown } from "../../rendering/shown.ts";
-import { CONFIRMATIONS, type ConfirmationView } from "../../shapes/confirmations.ts";
+import {
+  type AnswerTo,
+  type Input,
+  type Inputs,
+  type Route,
+  requestTo,
+  type SentRequest,
+} from "../../shapes/client.ts";
 import type { QuestionAnswer } from "../../tool/question.ts";
 import {
   type AskedCall,
@@ -16,8 +23,16 @@ import { type Answered, Dialogue } from "../confirmation-dialogue.ts";
 import { UsageError } from "../errors.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 
-/** A confirmation as a server describes it, which is not trusted. Members of later versions are ignored. */
-type DescribedConfirmation = { readonly [Name in keyof ConfirmationView]?: JsonValue };
+/** A body of a server, which is not trusted. Members of later versions are ignored. */
+type Untrusted<Body> = { readonly [Name in keyof Body]?: JsonValue };
+
+const CONFIRMATION = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
+
+/** A confirmation as a server describes it. */
+type DescribedConfirmation = Untrusted<AnswerTo<`GET ${typeof CONFIRMATION}`>>;
+
+/** The ids of a confirmation, as they are in its path. */
+type ConfirmationIds = Input<`GET ${typeof CONFIRMATION}`>["params"];
 
 /** A confirmation of a server. */
 type ServerConfirmation = ServerCall | ServerQuestion;
@@ -36,8 +51,7 @@ interface ServerConfirmationBase {
   readonly requestId: string;
   /** The calls of one assistant message, and their questions, have the same. */
   readonly messageKey: string;
-  /** The path of the confirmation. */
-  readonly path: string;
+  readonly ids: ConfirmationIds;
   readonly digest: string;
 }
 
@@ -68,17 +82,16 @@ class ServerClient {
 
   /** Returns the open confirmations, with whole arguments, the oldest first. */
   async confirmations(): Promise<readonly ServerConfirmation[]> {
-    const { method, path: list } = CONFIRMATIONS.listConfirmations;
-    const { body } = await this.#send(method, list);
-    const listed = body["confirmations"];
+    const { body } = await this.#send([], "GET /v1/confirmations");
+    const listed = body.confirmations;
     if (!Array.isArray(listed)) throw this.#unexpected();
     const whole: ServerConfirmation[] = [];
     for (const each of listed) {
       if (!isJsonObject(each)) throw this.#unexpected();
-      const path = pathOf(each);
-      const { status, body: confirmation } = await this.#send("GET", path, undefined, [404]);
-      if (status === 404 || confirmation["resolution"] !== undefined) continue;
-      const read = readConfirmation(path, confirmation);
+      const ids = idsOf(each);
+      const { status, body: confirmation } = await this.#send([404], `GET ${CONFIRMATION}`, { params: ids });
+      if (status === 404 || confirmation.resolution !== undefined) continue;
+      const read = readConfirmation(ids, confirmation);
       if (read === undefined) throw this.#unexpected();
       whole.push(read);
     }
@@ -86,24 +99,26 @@ class ServerClient {
   }
 
   /** Answers a confirmation. Returns its outcome as a text. */
-  async answer({ path, digest }: ServerConfirmation, reply: Reply): Promise<string> {
-    const { status, body } = await this.#send("POST", path, { ...reply, digest }, [404, 409, 410, 422]);
+  async answer({ ids, digest }: ServerConfirmation, reply: Reply): Promise<string> {
+    const { status, body } = await this.#send([404, 409, 410, 422], `POST ${CONFIRMATION}`, {
+      params: ids,
+      body: { ...reply, digest },
+    });
     if (status === 200) return `answered: ${reply.decision}`;
-    if (status === 409) return `not counted: ${text(body["by"])} answered first: ${text(body["decision"])}`;
+    if (status === 409) return `not counted: ${text(body.by)} answered first: ${text(body.decision)}`;
     if (status === 422) return "not counted: the confirmation has changed";
     return "not counted: the confirmation timed out or was cancelled";
   }
 
-  async #send(
-    method: string,
-    path: string,
-    body?: JsonObject,
-    accepted: readonly number[] = [],
-  ): Promise<{ readonly status: number; readonly body: JsonObject }> {
-    const { status, value } = await this.#exchange(method, path, body);
+  async #send<Of extends Route>(
+    accepted: readonly number[],
+    route: Of,
+    ...inputs: Inputs<Of>
+  ): Promise<{ readonly status: number; readonly body: Untrusted<AnswerTo<Of>> }> {
+    const { status, value } = await this.#exchange(requestTo(route, ...inputs));
     if (status === 200 || accepted.includes(status)) {
       if (!isJsonObject(value)) throw this.#unexpected();
-      return { status, body: value };
+      return { status, body: value as Untrusted<AnswerTo<Of>> };
     }
     const error = isJsonObject(value) ? value["error"] : undefined;
     const message = isJsonObject(error) ? text(error["message"]) : "the response is not of a Sandgate server";
@@ -111,11 +126,11 @@ class ServerClient {
   }
 
   /** @returns the status and the body of the response; `undefined` in place of a body that is not JSON. */
-  async #exchange(
-    method: string,
-    path: string,
-    body: JsonObject | undefined,
-  ): Promise<{ readonly status: number; readonly value: JsonValue | undefined }> {
+  async #exchange({
+    method,
+    path,
+    body,
+  }: SentRequest): Promise<{ readonly status: number; readonly value: JsonValue | undefined }> {
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
     try {
       const response = await fetch(new URL(path, this.#url), {
@@ -257,10 +272,13 @@ function parsed(json: string): JsonValue | undefined {
  * Reads a confirmation from the server's JSON: texts that are missing are empty. Returns `undefined` if a person could not
  * decide on it: it has no time at which it expires, or is about a call without a grant or with arguments that are not JSON.
  */
-function readConfirmation(path: string, confirmation: DescribedConfirmation): ServerConfirmation | undefined {
+function readConfirmation(
+  ids: ConfirmationIds,
+  confirmation: DescribedConfirmation,
+): ServerConfirmation | undefined {
   if (!Number.isSafeInteger(confirmation.expiresAt)) return undefined;
   const base = {
-    path,
+    ids,
     requestId: text(confirmation.requestId),
     digest: text(confirmation.digest),
     messageKey: JSON.stringify([confirmation.sessionId, confirmation.turnId, confirmation.messageId]),
@@ -301,12 +319,9 @@ function readCall(
   };
 }
 
-/** The path of a confirmation in a list. */
-function pathOf({ sessionId, turnId, requestId }: DescribedConfirmation): string {
-  const parameters: Readonly<Record<string, JsonValue | undefined>> = { id: sessionId, turnId, requestId };
-  return CONFIRMATIONS.readConfirmation.path.replaceAll(/:(\w+)/g, (_, name: string) =>
-    segment(parameters[name]),
-  );
+/** The ids of a confirmation in a list. */
+function idsOf({ sessionId, turnId, requestId }: DescribedConfirmation): ConfirmationIds {
+  return { id: text(sessionId), turnId: text(turnId), requestId: text(requestId) };
 }
 
 function texts(value: JsonValue | undefined): readonly string[] {
@@ -315,8 +330,4 @@ function texts(value: JsonValue | undefined): readonly string[] {
 
 function text(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
-}
-
-function segment(value: JsonValue | undefined): string {
-  return encodeURIComponent(text(value));
 }

@@ -1,4 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
+import { type AnswerTo, type Inputs, type Route, requestTo } from "../../shapes/client.ts";
 
 /** Whether the server knows the browser; `undefined` before the first response. */
 export const isSignedIn: Signal<boolean | undefined> = signal(undefined);
@@ -29,10 +30,10 @@ export class ApiError extends Error {
 /**
  * Sends a request to the server that the page is from, with its cookie, and returns the body of the response.
  *
- * @param path Such as `/v1/calls`.
  * @throws {ApiError} if the server refuses, or does not answer. After a 401, {@link isSignedIn} is `false`.
  */
-export async function send<Body = undefined>(method: string, path: string, body?: unknown): Promise<Body> {
+export async function send<Of extends Route>(route: Of, ...inputs: Inputs<Of>): Promise<AnswerTo<Of>> {
+  const { method, path, body } = requestTo(route, ...inputs);
   const response = await fetch(path, {
     method,
     credentials: "same-origin",
@@ -46,7 +47,7 @@ export async function send<Body = undefined>(method: string, path: string, body?
     throw new ApiError(0, "unreachable", "The server does not answer.");
   });
   const content = parse(await response.text());
-  if (response.ok) return content as Body;
+  if (response.ok) return content as AnswerTo<Of>;
   if (response.status === 401) isSignedIn.value = false;
   const { error, ...details } = (content ?? {}) as { error?: { code?: string; message?: string } };
   const { code = "failed", message = `The server answered with the status ${response.status}.` } =
@@ -67,28 +68,19 @@ function parse(text: string): unknown {
 const MAX_RETRIES = 5;
 const BUSY_MS = 300;
 
-/** Reads a path. */
-export async function get<Body>(path: string): Promise<Body> {
+/** Sends a request that only reads, more than once if the server is too busy. */
+export async function get<Of extends Extract<Route, `GET ${string}`>>(
+  route: Of,
+  ...inputs: Inputs<Of>
+): Promise<AnswerTo<Of>> {
   for (let retries = 0; ; retries++) {
     try {
-      return await send<Body>("GET", path);
+      return await send(route, ...inputs);
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 429 || retries === MAX_RETRIES) throw error;
       await new Promise((resolve) => setTimeout(resolve, BUSY_MS * (retries + 1)));
     }
   }
-}
-
-/** Writes the query of a path from its parameters, without those that are `undefined` or empty. */
-export function withQuery(
-  path: string,
-  parameters: Readonly<Record<string, string | number | undefined>>,
-): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value !== undefined && value !== "") query.set(name, String(value));
-  }
-  return query.size === 0 ? path : `${path}?${query}`;
 }
 
 /** The text of a failure for people. */

@@ -1,8 +1,14 @@
 import type { CallDetails, CallSummary, Phase } from "../../shapes/calls.ts";
-import type { Answer, OpenConfirmation, Resolved, WholeConfirmation } from "../../shapes/confirmations.ts";
+import type {
+  Answer,
+  LinkAnswer,
+  OpenConfirmation,
+  Resolved,
+  WholeConfirmation,
+} from "../../shapes/confirmations.ts";
 import type { OverviewNumbers } from "../../shapes/journal.ts";
 import type { SessionList, ShownSession } from "../../shapes/sessions.ts";
-import { ApiError, get, send, withQuery } from "./http.ts";
+import { ApiError, get, send } from "./http.ts";
 
 /** The parts of a call's time, in the order in which they begin. */
 export const PHASES: readonly Phase["name"][] = [
@@ -19,7 +25,7 @@ export const PHASES: readonly Phase["name"][] = [
 /** Reads a whole call. */
 export async function readCall(ref: string): Promise<CallDetails> {
   try {
-    return await get(`/v1/calls/${encodeURIComponent(ref)}`);
+    return await get("GET /v1/calls/:ref", { params: { ref } });
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     const message = "The server no longer has this call. History has it if calls are recorded.";
@@ -35,20 +41,22 @@ export function shownState({ state, code = "" }: CallSummary): string {
   return state === "failed" && DENIED.includes(code) ? "denied" : state;
 }
 
-function pathOf({ sessionId, turnId, requestId }: OpenConfirmation): string {
-  const [session, turn, request] = [sessionId, turnId, requestId].map(encodeURIComponent);
-  return `/v1/sessions/${session}/turns/${turn}/confirmations/${request}`;
-}
-
 /** Lists the open confirmations, the oldest first. */
 export async function listConfirmations(): Promise<readonly OpenConfirmation[]> {
-  return (await get<{ readonly confirmations: readonly OpenConfirmation[] }>("/v1/confirmations"))
-    .confirmations;
+  return (await get("GET /v1/confirmations")).confirmations;
 }
 
 /** Reads a whole confirmation. */
-export function readConfirmation(confirmation: OpenConfirmation): Promise<WholeConfirmation> {
-  return get(pathOf(confirmation));
+export async function readConfirmation({
+  sessionId: id,
+  turnId,
+  requestId,
+}: OpenConfirmation): Promise<WholeConfirmation> {
+  const view = await get("GET /v1/sessions/:id/turns/:turnId/confirmations/:requestId", {
+    params: { id, turnId, requestId },
+  });
+  // Only the caller of a session is shown less.
+  return view as WholeConfirmation;
 }
 
 /** What a link of a notification answers, and in whose name. */
@@ -56,21 +64,30 @@ export interface LinkedConfirmation extends WholeConfirmation {
   readonly approver: string;
 }
 
-const LINK_PATH = "/v1/console/answer-link";
-
 /** Reads what a link answers. */
-export function readLink(token: string): Promise<LinkedConfirmation> {
-  return send("POST", LINK_PATH, { token });
+export async function readLink(token: string): Promise<LinkedConfirmation> {
+  return (await send("POST /v1/console/answer-link", { body: { token } })) as LinkedConfirmation;
 }
 
 /** Answers with a link, once. */
-export function answerLink(token: string, { decision, reason }: Omit<Answer, "digest">): Promise<Resolved> {
-  return send("POST", LINK_PATH, { token, decision, reason });
+export async function answerLink(
+  token: string,
+  { decision, reason }: Omit<Answer, "digest">,
+): Promise<Resolved> {
+  // The page of a link offers no other decision.
+  const body = { token, decision, reason } as LinkAnswer;
+  return (await send("POST /v1/console/answer-link", { body })) as Resolved;
 }
 
 /** Answers a confirmation. The first answer wins: a later one is an `ApiError` with the code `already_answered`. */
-export function answerConfirmation(confirmation: OpenConfirmation, answer: Answer): Promise<Resolved> {
-  return send("POST", pathOf(confirmation), answer);
+export function answerConfirmation(
+  { sessionId: id, turnId, requestId }: OpenConfirmation,
+  answer: Answer,
+): Promise<Resolved> {
+  return send("POST /v1/sessions/:id/turns/:turnId/confirmations/:requestId", {
+    params: { id, turnId, requestId },
+    body: answer,
+  });
 }
 
 /** The ranges of time that end now, and what people call them. */
@@ -81,7 +98,7 @@ export type Range = keyof typeof RANGES;
 
 /** Reads the numbers of a range of time. */
 export function readOverview(range: Range): Promise<OverviewNumbers> {
-  return get(withQuery("/v1/overview", { range }));
+  return get("GET /v1/overview", { query: { range } });
 }
 
 /** Reads all sessions, page after page, the latest first. */
@@ -89,7 +106,7 @@ export async function readSessions(): Promise<readonly ShownSession[]> {
   const sessions: ShownSession[] = [];
   let before: number | undefined;
   do {
-    const page: SessionList = await get(withQuery("/v1/sessions", { before, limit: 1_000 }));
+    const page: SessionList = await get("GET /v1/sessions", { query: { before, limit: 1_000 } });
     sessions.push(...page.sessions);
     before = page.next;
   } while (before !== undefined);

@@ -1,5 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import type { CallFeedEvent, CallSummary } from "../../shapes/calls.ts";
+import { requestTo } from "../../shapes/client.ts";
 import type { ConsoleServer, ConsoleSession } from "../../shapes/server.ts";
 import { ApiError, get, isSignedIn, messageOf, send } from "./http.ts";
 
@@ -32,7 +33,7 @@ export const loginProblem: Signal<string> = signal("");
  */
 export async function loadSession(): Promise<void> {
   try {
-    const session = await get<ConsoleSession>("/v1/console/session");
+    const session = await get("GET /v1/console/session");
     if (viewer.value !== undefined && viewer.value.principal?.id !== session.principal?.id) {
       location.reload();
       return;
@@ -52,7 +53,7 @@ export async function loadSession(): Promise<void> {
 /** Exchanges a token for a cookie. */
 export async function logIn(token: string): Promise<void> {
   try {
-    await send("POST", "/v1/console/session", { token });
+    await send("POST /v1/console/session", { body: { token } });
   } catch (error) {
     isSignedIn.value = false;
     loginProblem.value = messageOf(error);
@@ -68,7 +69,7 @@ export const beforeLogOut: (() => Promise<void>)[] = [];
 export async function logOut(): Promise<void> {
   try {
     for (const end of beforeLogOut) await end();
-    await send("DELETE", "/v1/console/session");
+    await send("DELETE /v1/console/session");
   } catch (error) {
     loginProblem.value = messageOf(error);
     viewer.value = undefined;
@@ -94,7 +95,7 @@ export function listen({ onCalls, onAttention, onGap }: EventListeners): () => v
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const open = (): void => {
-    source = new EventSource("/v1/calls/events");
+    source = new EventSource(requestTo("GET /v1/calls/events").path);
     source.addEventListener("open", () => {
       isConnected.value = true;
       onGap();

@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import type { CallSummary, Calls } from "../../shapes/calls.ts";
-import { get, messageOf, rereading, withQuery } from "../api/http.ts";
+import { get, messageOf, rereading } from "../api/http.ts";
 import { type CallFilter, isEmpty, isOpen } from "./call-rows.ts";
 
 /** Maximum number of calls that the page stores, as many as the server. */
@@ -49,7 +49,7 @@ async function readNewest(): Promise<void> {
   let hasMark = isFirst;
   let before: string | undefined;
   do {
-    const page: Calls = await get(withQuery("/v1/calls", { limit: PAGE, before }));
+    const page: Calls = await get("GET /v1/calls", { query: { limit: PAGE, before } });
     before = page.next;
     newest ??= page.calls[0]?.ref;
     for (const { ref } of page.calls) open.delete(ref);
@@ -69,7 +69,7 @@ export async function loadOlderCalls(): Promise<void> {
   if (next === undefined || isReadingOlder || known.size >= MAX_CALLS) return;
   isReadingOlder = true;
   try {
-    const page = await get<Calls>(withQuery("/v1/calls", { limit: PAGE, before: next }));
+    const page = await get("GET /v1/calls", { query: { limit: PAGE, before: next } });
     next = page.next;
     takeCalls(page.calls);
     callsProblem.value = "";
@@ -85,11 +85,14 @@ export async function findCalls(filter: CallFilter): Promise<void> {
   found = filter;
   if (isEmpty(filter) || next === undefined) return;
   const { state, ...texts } = filter;
-  const asked = { ...texts, state: ["", "running", "waiting"].includes(state) ? state : "ended" };
+  const asked = {
+    ...texts,
+    state: state === "" || state === "running" || state === "waiting" ? state : "ended",
+  } as const;
   try {
     let before: string | undefined = next;
     while (before !== undefined && found === filter) {
-      const page: Calls = await get(withQuery("/v1/calls", { ...asked, limit: PAGE, before }));
+      const page: Calls = await get("GET /v1/calls", { query: { ...asked, limit: PAGE, before } });
       takeCalls(page.calls);
       before = page.next;
     }

@@ -1,6 +1,7 @@
 import { type Signal, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import type { NewPush } from "../../shapes/server.ts";
 import { ApiError, get, messageOf, send } from "../api/http.ts";
 import { beforeLogOut, hasRole } from "../api/session.ts";
 import { Problem } from "../parts/loaded.tsx";
@@ -100,12 +101,10 @@ async function current(): Promise<PushSubscription | undefined> {
   return (await registration?.pushManager.getSubscription()) ?? undefined;
 }
 
-const PATH = "/v1/console/push";
-
 /** Returns the key with which browsers subscribe, in base64url; `undefined` if the server notifies no browsers. */
 async function readPushKey(): Promise<string | undefined> {
   try {
-    return (await get<{ readonly publicKey: string }>(PATH)).publicKey;
+    return (await get("GET /v1/console/push")).publicKey;
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return undefined;
     throw error;
@@ -113,11 +112,11 @@ async function readPushKey(): Promise<string | undefined> {
 }
 
 /** Subscribes a browser to notifications. */
-function addPush({ endpoint, keys }: PushSubscriptionJSON): Promise<void> {
-  return send("POST", PATH, { endpoint, keys });
+function addPush({ endpoint, keys }: PushSubscriptionJSON): Promise<undefined> {
+  return send("POST /v1/console/push", { body: { endpoint, keys } as NewPush });
 }
 
 /** Unsubscribes a browser from notifications. */
-function removePush({ endpoint }: Pick<PushSubscription, "endpoint">): Promise<void> {
-  return send("DELETE", PATH, { endpoint });
+function removePush({ endpoint }: Pick<PushSubscription, "endpoint">): Promise<undefined> {
+  return send("DELETE /v1/console/push", { body: { endpoint } });
 }

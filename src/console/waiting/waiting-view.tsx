@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { SuspendedProgram, SuspendedPrograms } from "../../shapes/confirmations.ts";
+import type { SuspendedProgram } from "../../shapes/confirmations.ts";
 import { get } from "../api/http.ts";
 import { hasRole } from "../api/session.ts";
 import { summaryLine } from "../arguments/fields.ts";
@@ -313,5 +313,5 @@ function Program({ program }: { readonly program: SuspendedProgram }): JSX.Eleme
 
 /** Lists the suspended programs, the oldest first. */
 async function listPrograms(): Promise<readonly SuspendedProgram[]> {
-  return (await get<SuspendedPrograms>("/v1/programs")).programs;
+  return (await get("GET /v1/programs")).programs;
 }
