@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { compileSchema } from "../../src/schema/compiled-schema.ts";
-import { MAX_FORMATTED_LENGTH } from "../../src/schema/formats.ts";
 
 const accepts = (format: string, value: string | number): boolean =>
   compileSchema({ format }).validate(value) === undefined;
@@ -54,7 +53,7 @@ describe("a format", () => {
   });
 
   test("is not checked in a string that is too long", () => {
-    expect(accepts("uri", `https://example.org/${"a".repeat(MAX_FORMATTED_LENGTH)}`)).toBe(false);
-    expect(accepts("byte", "QUJD".repeat(MAX_FORMATTED_LENGTH))).toBe(true);
+    expect(accepts("uri", `https://example.org/${"a".repeat(2_048)}`)).toBe(false);
+    expect(accepts("byte", "QUJD".repeat(2_048))).toBe(true);
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { allow } from "../../src/policy/policy.ts";
-import { fsTools } from "../../src/toolsets/fs/fs-tools.ts";
+import { toolsOf } from "../../src/toolsets/toolsets.ts";
 import { refusalOf, startServer, TestClient } from "./harness.ts";
 
 interface ListedChanges {
@@ -16,7 +16,7 @@ async function held() {
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   writeFileSync(join(root, "a.txt"), "old\n");
   const fs = [{ directory: root, write: true }];
-  const server = await startServer(fsTools(), {
+  const server = await startServer(toolsOf("fs", {}), {
     policy: { check: () => allow({ sandbox: "host", capabilities: { fs } }) },
     sessions: { workspaces: [root] },
   });

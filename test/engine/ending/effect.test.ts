@@ -7,7 +7,7 @@ import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { changesNothing, SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 import { ToolFailure } from "../../../src/tool/tool-failure.ts";
-import { readFile } from "../../../src/toolsets/fs/read-file.ts";
+import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 
@@ -51,6 +51,7 @@ describe("The effect of a host tool that fails", () => {
   });
 
   test("is none if read_file finds no file, although it is granted to write", async () => {
+    const [readFile] = toolsOf("fs", {}) as [Tool];
     const error = await errorOf(readFile, { path: "absent.txt" });
     expect(error).toMatchObject({ code: "execution_error", effect: "none" });
     writeFileSync(join(tree.root, "binary"), "\0");

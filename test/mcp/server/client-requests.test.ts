@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { defineTool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import type { McpInputRequest } from "../../../src/mcp/server/runs/input-requests.ts";
 import type { Server } from "../../../src/server/server.ts";
 import { connect, PEERS, send, startMcpServer } from "./harness.ts";
 
-function form(properties: JsonObject): McpInputRequest {
+type Client = NonNullable<ReturnType<NonNullable<Server["mcp"]>["clientOf"]>>;
+type Requests = Parameters<Client["ask"]>[0];
+
+function form(properties: JsonObject): Requests[string] {
   return {
     method: "elicitation/create",
     params: { message: "?", requestedSchema: { type: "object", properties } },
@@ -13,7 +15,7 @@ function form(properties: JsonObject): McpInputRequest {
 }
 
 /** A server with a tool that asks its client. */
-async function asking(requests: Readonly<Record<string, McpInputRequest>>): Promise<Server> {
+async function asking(requests: Requests): Promise<Server> {
   let server: Server | undefined;
   const tool = defineTool({
     name: "ask",

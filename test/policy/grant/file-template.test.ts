@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
-import type { FileTemplate } from "../../../src/policy/grant/file-template.ts";
+import type { RuleCapabilities } from "../../../src/policy/grant/execution-grant.ts";
 import type { PolicyDecision, PolicySubject } from "../../../src/policy/policy.ts";
 import type { PolicyRule } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
@@ -10,7 +10,7 @@ import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 const READ: PolicySubject = { name: "read", sideEffects: "read", sandboxes: ["quickjs"], inputSchema: {} };
 
 function allowing(...fs: readonly object[]): PolicyRule {
-  const capabilities = { fs: fs as readonly FileTemplate[] };
+  const capabilities = { fs: fs as NonNullable<RuleCapabilities["fs"]> };
   return { name: "notes", tools: ["*"], effect: "allow", sandboxes: ["quickjs"], capabilities };
 }
 

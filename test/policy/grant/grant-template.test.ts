@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 import type { GrantOptions, RuleCapabilities } from "../../../src/policy/grant/execution-grant.ts";
-import { TemplateRefusal } from "../../../src/policy/grant/file-template.ts";
 import { isWithinOrigin, parseOrigin } from "../../../src/policy/grant/net-grant.ts";
 import {
   allow,
@@ -211,7 +210,9 @@ describe("A policy in code", () => {
     ["an origin is another one", { ...input, url: "https://evil.test" }, "/w"],
     ["there is no workspace", input, undefined],
   ])("throws, which denies the call, if %s", (_, given, workspace) => {
-    expect(() => allow(grant, { request: requestOf(given, workspace) })).toThrow(TemplateRefusal);
+    expect(() => allow(grant, { request: requestOf(given, workspace) })).toThrow(
+      expect.objectContaining({ name: "TemplateRefusal" }),
+    );
   });
 
   test.each<[string, unknown]>([

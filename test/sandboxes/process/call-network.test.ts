@@ -14,7 +14,7 @@ import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import type { NetGrant } from "../../../src/policy/grant/net-grant.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { Cgroups } from "../../../src/sandboxes/process/cgroups.ts";
+import { reportProcess } from "../../../src/sandboxes/process/process-report.ts";
 import type { ProcessImplementation } from "../../../src/tool/implementations/process-implementation.ts";
 import { listen, SECURE_TEST, serve } from "../../egress/servers.ts";
 import { unavailable } from "./availability.ts";
@@ -24,6 +24,7 @@ const resolve = async (name: string): Promise<readonly string[]> => {
   return ["127.0.0.1"];
 };
 const sandboxes = await openSandboxes({ egress: { resolve } });
+const { cgroups } = await reportProcess();
 const root = realpathSync(mkdtempSync(join(tmpdir(), "process-network-")));
 afterAll(async () => {
   await sandboxes.close();
@@ -277,8 +278,7 @@ describe.skipIf(unavailable)("a program with a grant of net", () => {
     ]);
   });
 
-  const cgroups = new Cgroups();
-  test.skipIf(typeof cgroups.memory === "string" || typeof cgroups.pids === "string")(
+  test.skipIf("reason" in cgroups.memory || "reason" in cgroups.pids)(
     "has limits that are less than what the preparation of its network takes",
     async () => {
       const options: RunOptions = {

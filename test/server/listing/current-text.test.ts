@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { loadPolicyFile } from "../../../src/policy/file/load.ts";
-import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
+import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { pathOf, startServer, TestClient } from "../harness.ts";
 
 /** A server whose calls may write a folder, and the text that a confirmation about a call has of its file. */
@@ -17,7 +17,7 @@ async function scene() {
   const rule = `{ tools: [write_file, edit_file], effect: allow, sandboxes: [host], capabilities: { fs: [${grant}] } }`;
   writeFileSync(join(folder, "policy.yaml"), `rules: [${rule}]\n`);
   const { policy } = await loadPolicyFile(join(folder, "policy.yaml"));
-  const server = await startServer([...fsTools()], { policy });
+  const server = await startServer(toolsOf("fs", {}), { policy });
   const [alice, carol] = [new TestClient(server, "alice"), new TestClient(server, "carol")];
   const currentText = async (path: string, reader = carol): Promise<unknown> => {
     const args = { path, content: "new" };

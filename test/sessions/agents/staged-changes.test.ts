@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { allow } from "../../../src/policy/policy.ts";
-import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
+import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { agentSessions, run } from "./harness.ts";
 
 function workspace(): string {
@@ -28,7 +28,7 @@ async function writing(root: string, depth: number, unasked: readonly string[] =
       return "done";
     },
     {
-      tools: fsTools(),
+      tools: toolsOf("fs", {}),
       policy: {
         check: ({ tool: { name } }) =>
           name === "spawn_agent"

@@ -7,12 +7,11 @@ import { allow, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import type { ChangeEvent } from "../../../src/sessions/session-changes.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
-import { searchTools } from "../../../src/toolsets/search/search-tools.ts";
+import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { call, testSessions, tool } from "../harness.ts";
 
 const shell = tool("run_command", "execute", () => "ran");
-const tools = (): readonly Tool[] => [...fsTools(), ...searchTools({}), shell];
+const tools = (): readonly Tool[] => [...toolsOf("fs", {}), ...toolsOf("search", {}), shell];
 
 function workspace(): string {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "sandgate-session-changes-")));

@@ -18,8 +18,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { ShadowTree } from "../../../src/changes/shadow.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import type { Session } from "../../../src/sessions/session.ts";
-import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
 import { gitTools } from "../../../src/toolsets/git-tools.ts";
+import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { unavailable } from "../../sandboxes/process/availability.ts";
 import { call, testSessions } from "../harness.ts";
 
@@ -64,7 +64,7 @@ async function run(session: Session, name: string, args: object = {}): Promise<s
 
 needsNamespaces("git works in a shadow, and changes nothing of the repository", async () => {
   const { root, git, ran } = repository();
-  const { sessions } = await testSessions([...fsTools(), ...gitTools({})], {
+  const { sessions } = await testSessions([...toolsOf("fs", {}), ...gitTools({})], {
     policy: {
       check: ({ tool: { name } }) =>
         allow({

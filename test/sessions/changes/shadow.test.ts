@@ -14,7 +14,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../../src/engine/tool.ts";
 import { allow, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import type { Session } from "../../../src/sessions/session.ts";
-import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
+import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { unavailable } from "../../sandboxes/process/availability.ts";
 import { call, testSessions } from "../harness.ts";
 
@@ -64,7 +64,10 @@ async function run(session: Session, name: string, args: object): Promise<unknow
 }
 
 async function shadowOf(root: string, mode: "autonomous" | "review" = "autonomous") {
-  const { sessions } = await testSessions([...fsTools(), shell], { policy: granting(root), ...UNASKED });
+  const { sessions } = await testSessions([...toolsOf("fs", {}), shell], {
+    policy: granting(root),
+    ...UNASKED,
+  });
   onTestFinished(() => sessions.close());
   const session = await sessions.open({ workspace: root, mode });
   return { session, shadow: await sessions.shadow(session, "task-1", { mode: "autonomous" }) };
@@ -150,7 +153,7 @@ test("a grant above the workspace can only be read in a shadow", async () => {
   const policy: RuntimePolicy = {
     check: () => allow({ sandbox: "host", capabilities: { fs: [{ directory: above, write: true }] } }),
   };
-  const { sessions } = await testSessions(fsTools(), { policy, ...UNASKED });
+  const { sessions } = await testSessions(toolsOf("fs", {}), { policy, ...UNASKED });
   const session = await sessions.open({ workspace: root, mode: "autonomous" });
   const shadow = await sessions.shadow(session, "task-1");
   const path = join(root, "a.txt");

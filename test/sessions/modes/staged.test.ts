@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { allow } from "../../../src/policy/policy.ts";
 import type { StageChanges } from "../../../src/sandboxes/contract/staged-changes.ts";
 import type { Session } from "../../../src/sessions/session.ts";
-import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
+import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 import { answerTo, call, testSessions } from "../harness.ts";
 
@@ -34,7 +34,7 @@ test.each([
 ] as const)("in the mode %s, writes are held unasked, and reads see them", async (mode) => {
   const tree = new GrantedTree();
   onTestFinished(() => tree[Symbol.dispose]());
-  const { sessions, nextConfirmation } = await testSessions(fsTools(), {
+  const { sessions, nextConfirmation } = await testSessions(toolsOf("fs", {}), {
     policy: {
       check: () => allow({ sandbox: "host", capabilities: { fs: [{ directory: tree.root, write: true }] } }),
     },

@@ -1,8 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
-import { NOT_ENFORCED } from "../../../../src/sandboxes/process/process-report.ts";
+import { NOT_ENFORCED, reportProcess } from "../../../../src/sandboxes/process/process-report.ts";
 import { unavailable as noMicrovm } from "../../../sandboxes/microvm/availability.ts";
 import { ISOLATIONS, landlockUnavailable, unavailable } from "../../../sandboxes/process/availability.ts";
 import { createFolder, sandgate } from "../../sandgate.ts";
@@ -53,6 +52,7 @@ describe("sandgate doctor", () => {
     expect(node.version).toBe(process.versions.node);
     expect(sandboxes.host).toEqual({ holds: true });
     const confines = ISOLATIONS.length > 0;
+    const { cgroups } = await reportProcess();
     expect(sandboxes.process.holds).toBe(confines);
     expect(sandboxes.microvm.holds).toBe(noMicrovm === undefined);
     expect(program.isolation).toBe(ISOLATIONS[0] ?? "none");
@@ -60,7 +60,7 @@ describe("sandgate doctor", () => {
     expect(program.isolations.landlock.holds).toBe(landlockUnavailable === undefined);
     expect(program.network.holds).toBe(unavailable === undefined);
     expect(program.limits.wallTimeMs.holds).toBe(confines);
-    expect(program.limits.memoryBytes.holds).toBe(confines && typeof new Cgroups().memory !== "string");
+    expect(program.limits.memoryBytes.holds).toBe(confines && !("reason" in cgroups.memory));
   });
 
   test("exits with 0 if what a config uses holds, and with 1 if not", async () => {

@@ -21,7 +21,7 @@ import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts"
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
 import { allow } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
+import { reportProcess } from "../../../../src/sandboxes/process/process-report.ts";
 import { landlockUnavailable } from "../availability.ts";
 
 const sandboxes = await openSandboxes({ process: { isolation: "landlock" } });
@@ -293,7 +293,8 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
     const { error, output } = await run("n=0; while [ $n -lt 20 ]; do sleep 5 & n=$((n+1)); echo $n; done", {
       limits: { processes: 8 },
     });
-    if (typeof new Cgroups().pids === "string") expect(error?.code).toBe("limit_unenforceable");
+    const { cgroups } = await reportProcess();
+    if ("reason" in cgroups.pids) expect(error?.code).toBe("limit_unenforceable");
     else expect(error?.message ?? output).toMatch(/[Cc]annot fork/);
   });
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { allow } from "../../../../src/policy/policy.ts";
-import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
+import { reportProcess } from "../../../../src/sandboxes/process/process-report.ts";
 import type { ProcessSandboxOptions } from "../../../../src/sandboxes/process/process-sandbox.ts";
 import { openSessions } from "../../../../src/sessions/sessions.ts";
 import type { ShellOptions } from "../../../../src/toolsets/shell-tools.ts";
@@ -14,8 +14,8 @@ const MIB = 1_024 * 1_024;
 const NEW = "A new shell was started";
 const ENDED = "The shell ended; the next command starts a new one";
 
-const cgroups = new Cgroups();
-if (typeof cgroups.memory === "string") console.warn(`Tests of memoryBytes are skipped: ${cgroups.memory}`);
+const { memory } = (await reportProcess()).cgroups;
+if ("reason" in memory) console.warn(`Tests of memoryBytes are skipped: ${memory.reason}`);
 
 describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
   async function openScene(sandbox: ProcessSandboxOptions = {}, options: ShellOptions = {}) {
@@ -199,7 +199,7 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     expect((await scene.run("echo [$x]")).output).toMatchObject({ stdout: "[]\n", note: NEW });
   });
 
-  test.skipIf(typeof cgroups.memory === "string").each([
+  test.skipIf("reason" in memory).each([
     ["exits", "echo last > file; exit 3", 3],
     ["kills it", "echo last > file; kill -9 $$", 137],
     ["ends it by an error", "echo last > file; set -u; echo $nothing", 1],
@@ -216,7 +216,7 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     },
   );
 
-  test.skipIf(typeof cgroups.memory === "string")(
+  test.skipIf("reason" in memory)(
     "whose memory has run out ends, and the command may have changed something",
     async () => {
       const scene = await openScene();

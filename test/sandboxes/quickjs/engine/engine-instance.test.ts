@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { GuestHost } from "../../../../src/sandboxes/quickjs/engine/driver-calls.ts";
 import {
   compileEngine,
   HEAP_START,
@@ -11,7 +10,7 @@ import { heapEnd, type Snapshot } from "../../../../src/sandboxes/quickjs/engine
 import { loadGuest, startGuest } from "../../../../src/sandboxes/quickjs/thread/step-end.ts";
 
 const engine = await compileEngine();
-const host: GuestHost = {
+const host: EngineInstance["host"] = {
   isOver: () => false,
   now: () => 0,
   receive: () => {},

@@ -1,17 +1,15 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import {
-  type ExternalAccess,
-  NO_FILE_USE,
-} from "../../../../src/sandboxes/quickjs/thread/external-access.ts";
 import { GuestBorder } from "../../../../src/sandboxes/quickjs/thread/guest-border.ts";
 import type { QuickJsTask } from "../../../../src/sandboxes/quickjs/thread/thread-task.ts";
 import { type TaskThread, ThreadLog } from "../../../../src/sandboxes/threads/thread-message.ts";
 import { workspaceIsSupported } from "../../../../src/workspace/paths.ts";
 import { GrantedTree } from "../../../workspace/granted-tree.ts";
 
+const NO_FILE_USE = Object.freeze({ writtenBytes: 0, created: 0, hasChanged: false });
+
 /** Opens the border of a call with or without external access. */
-function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
+function open(access?: QuickJsTask["access"], nestedCalls = 0): GuestBorder {
   const task: QuickJsTask = {
     step: { kind: "start", input: "{}", randomState: 1n },
     owner: "",

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import type { GuestProgram } from "../../../../src/sandboxes/quickjs/thread/guest-program.ts";
 import { stripProgramTypes } from "../../../../src/sandboxes/quickjs/thread/type-stripper.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
@@ -61,7 +60,7 @@ test("a runtime that cannot remove types runs JavaScript, and says so about Type
   const { stripTypeScriptTypes } = module;
   delete module.stripTypeScriptTypes;
   try {
-    const program = (name: string): GuestProgram => ({
+    const program = (name: string): Parameters<typeof stripProgramTypes>[0] => ({
       entry: name,
       sources: { [name]: "export default () => 1" },
       exportName: "default",

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../../src/json/value.ts";
 import { OpenCalls } from "../../../../../src/sandboxes/remote/mcp-client/questions/open-calls.ts";
-import type { WireMessage } from "../../../../../src/sandboxes/remote/mcp-client/wire-message.ts";
 
 const FORM = { method: "elicitation/create", params: { message: "Which city?" } };
 const LIVE = new AbortController().signal;
 
-function message(id: number): WireMessage {
+function message(id: number): Parameters<OpenCalls["cameAlone"]>[0] {
   return { jsonrpc: "2.0", id, ...FORM };
 }
 

@@ -6,7 +6,6 @@ import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outco
 import type { SandboxTask } from "../../../../../src/sandboxes/contract/sandbox.ts";
 import type { CurrentCall } from "../../../../../src/sandboxes/wasm/host/current-call.ts";
 import { keyValue } from "../../../../../src/sandboxes/wasm/host/instance-host.ts";
-import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-members.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { type KeyValueStores, MemoryKeyValue } from "../../../../../src/tool/key-value-store.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
@@ -154,8 +153,10 @@ describe("a component with a key-value store", () => {
     const asked: unknown[] = [];
     const call = { ask: (request: unknown) => asked.push(request) } as unknown as CurrentCall;
     const { set } = keyValue(() => call) as { set: (...args: unknown[]) => void };
-    expect(() => set("notes", "a", { length: 2 ** 26 })).toThrow(MisuseError);
-    expect(() => set("notes", "a", "text")).toThrow(MisuseError);
+    expect(() => set("notes", "a", { length: 2 ** 26 })).toThrow(
+      "it passed a value that is no list of bytes",
+    );
+    expect(() => set("notes", "a", "text")).toThrow("it passed a value that is no list of bytes");
     expect(asked).toEqual([]);
   });
 
