@@ -107,11 +107,23 @@ export function exportedNames(): { readonly main: number; readonly all: number }
 /** Paths in a file of tests to one of `src`. */
 const SOURCE_SPECIFIER = /(?:from|import)\s*\(?\s*"(\.{1,2}\/[^"]*\/src\/[^"]+)"/g;
 
+/** What stands above the import of an inside, and says why. */
+const REASON = /^\s*\/\/ Inside: \S.*\.$/;
+
+/** A test file that imports an inside of a module, or has a comment that says why it would. */
+export interface TestOfInsides {
+  readonly test: string;
+  /** The insides, as paths below `src`. */
+  readonly insides: readonly string[];
+  /** Whether a reason stands above one of their imports, and nowhere else. */
+  readonly hasReason: boolean;
+}
+
 /**
  * The test files that import an inside of a module: a file that no other module uses, and with which no program or
  * thread starts. They must change when the inside of the module does.
  */
-export function testsOfInsides(): readonly string[] {
+export function testsOfInsides(): readonly TestOfInsides[] {
   const modules = readModuleTable();
   const starts = new Set(startFiles());
   const imported = new Set(imports.map(({ to }) => to));
@@ -122,12 +134,35 @@ export function testsOfInsides(): readonly string[] {
       .map(({ to }) => to),
   );
   const folder = resolve(import.meta.dirname, "..");
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((test) => {
-    if (!test.endsWith(".test.ts")) return false;
-    const at = dirname(join(folder, test));
-    const text = readFileSync(join(folder, test), "utf8");
-    return [...text.matchAll(SOURCE_SPECIFIER)]
-      .map(([, specifier = ""]) => relative(resolve(folder, "../src"), resolve(at, specifier)))
-      .some((file) => !faces.has(file) && !isStart(file));
-  });
+  const tests = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return tests
+    .filter((test) => test.endsWith(".test.ts"))
+    .map((test) => {
+      const at = dirname(join(folder, test));
+      const text = readFileSync(join(folder, test), "utf8");
+      const found = [...text.matchAll(SOURCE_SPECIFIER)]
+        .map(({ 1: specifier = "", index }) => ({
+          file: relative(resolve(folder, "../src"), resolve(at, specifier)),
+          line: firstLineOf(text, index),
+        }))
+        .filter(({ file }) => !faces.has(file) && !isStart(file));
+      const lines = text.split("\n");
+      const reasons = lines.flatMap((line, index) => (REASON.test(line) ? [index] : []));
+      return {
+        test,
+        insides: found.map(({ file }) => file),
+        hasReason: reasons.length > 0 && reasons.every((at) => found.some(({ line }) => line === at + 1)),
+        reasons,
+      };
+    })
+    .filter(({ insides, reasons }) => insides.length > 0 || reasons.length > 0);
+}
+
+/** The number of the line, from 0, on which the import begins that has this place of a text. */
+function firstLineOf(text: string, index: number): number {
+  const lines = text.slice(0, index).split("\n");
+  const last = lines.length - 1;
+  // A list of names ends with a line of its own, and begins with the line above that has the word.
+  if (!lines[last]?.startsWith("}")) return last;
+  return lines.findLastIndex((line) => line.startsWith("import "));
 }

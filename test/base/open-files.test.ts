@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+// Inside: these files are otherwise read only by a command, a login or a shadow, which need more to start.
 import { parseTree, treeText } from "../../src/changes/shadow-tree.ts";
 import { parseBenchResult } from "../../src/cli/commands/bench/result.ts";
 import { FileKeyValue } from "../../src/cli/commands/tool/run.ts";

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+// Inside: compares many pairs of contents, without a workspace for each.
 import { fileDiff } from "../../src/changes/file-diff.ts";
 import { ChangesTree } from "./changes-tree.ts";
 
@@ -90,6 +91,7 @@ test("undoes what was done when the system refuses a later step", async () => {
   await files.write("a.txt", "mine\n");
   await files.write("d/b.txt", "mine\n");
   const before = tree.snapshot();
+  // Inside: somebody changes a file between two steps of accepting, which only a subclass of the places can time.
   const { acceptRecords } = await import("../../src/changes/accepting/accept.ts");
   const { WorkspacePlaces } = await import("../../src/changes/workspace-places.ts");
   const { StagedStore } = await import("../../src/workspace/staged/staged-store.ts");

@@ -3,6 +3,7 @@ import { mkdtempSync, realpathSync, rmSync, statfsSync, unlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+// Inside: the disk fills up between two steps of accepting, which only a subclass of the places can time.
 import { acceptRecords, recover } from "../../src/changes/accepting/accept.ts";
 import { StagedChanges } from "../../src/changes/staged-changes.ts";
 import { WorkspacePlaces } from "../../src/changes/workspace-places.ts";

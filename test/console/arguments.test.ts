@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: compares arguments with many others; the page would need a browser and as many calls that wait.
 import { fieldsOf, type Json, replacementOf } from "../../src/console/arguments/fields.ts";
 import { hunksOf, lineDiff, oddHunks } from "../../src/console/arguments/line-diff.ts";
 import { type Compared, comparable, noticesOf } from "../../src/console/arguments/notices.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: arranges calls that began in the same millisecond, which a server does not make on request.
 import { callRows } from "../../src/console/live/call-rows.ts";
 import type { CallSummary } from "../../src/shapes/calls.ts";
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: reads diffs whose lines look like headers; the page shows what a line is only by its style.
 import { diffLineKinds } from "../../src/console/parts/format.ts";
 
 const kindsOf = (text: string) => diffLineKinds(text.split("\n"));

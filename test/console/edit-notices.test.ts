@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: reads one notice after the other; the page shows them only for a call that waits.
 import type { Json } from "../../src/console/arguments/fields.ts";
 import { type Compared, comparable, noticesOf } from "../../src/console/arguments/notices.ts";
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+// Inside: compares the folder with the names that `sandgate init` takes, which only its definition lists.
 import { POLICIES } from "../../src/cli/definitions/tool.ts";
 import { readConfigFile } from "../../src/config/source.ts";
 import { createFolder, sandgate } from "../cli/sandgate.ts";

@@ -7,6 +7,7 @@ import { FairBudget } from "../../src/base/fair-budget.ts";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import type { Executor } from "../../src/executor/executor.ts";
+// Inside: writes chunks to 61 streams at once, in less memory than an executor has for them.
 import type { CallEvent } from "../../src/executor/once/dispatched-call.ts";
 import { AnswerStream } from "../../src/executor/routes.ts";
 import { limitUnread, UnreadAnswers } from "../../src/http/respond.ts";

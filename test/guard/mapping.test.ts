@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+// Inside: decides on hundreds of calls, without the socket over which hooks ask and the signatures of its answers.
 import { loadConfig } from "../../src/cli/config/load-config.ts";
 import { Decider } from "../../src/guard/decide.ts";
 import { HandingOver } from "../../src/guard/handover.ts";

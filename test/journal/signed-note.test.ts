@@ -1,5 +1,6 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
+// Inside: signs checkpoints with sizes and digests of its own, and cuts them off.
 import { parseCheckpoints, signCheckpoint } from "../../src/journal/checkpoints/checkpoint.ts";
 import {
   checkNote,

@@ -6,6 +6,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import type { Format } from "../../src/protocols/formats.ts";
+// Inside: tries every stop reason that is listed, and compares the lists with the types of the SDKs.
 import { STOP_REASONS, TERMINALS } from "../../src/protocols/parsing/stop-reasons.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { registry } from "./converse.ts";

@@ -13,6 +13,7 @@ import { defineTool } from "../../src/engine/tool.ts";
 import { HostPolicy } from "../../src/policy/policy.ts";
 import { FORMATS } from "../../src/protocols/formats.ts";
 import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_STREAM_BYTES } from "../../src/protocols/parsing/limits.ts";
+// Inside: compares the page with all stop reasons and with the limits of strict schemas.
 import { STOP_REASONS } from "../../src/protocols/parsing/stop-reasons.ts";
 import type { AgentsTool } from "../../src/protocols/providers/openai/agents-tool-set.ts";
 import { ANTHROPIC_STRICT, OPENAI_STRICT } from "../../src/protocols/strict/subsets.ts";

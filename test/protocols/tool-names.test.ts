@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: a property of sets of any names, without a registry and a protocol for each.
 import { ToolNames } from "../../src/protocols/call-mapper.ts";
 
 const namesOf = (...names: string[]): ToolNames => new ToolNames({ names });

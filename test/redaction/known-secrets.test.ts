@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: makes a key of every form, and sees that the quick check passes over none of them.
 import { KEY_FORMS, mayHoldSecret } from "../../src/redaction/known-secrets.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 

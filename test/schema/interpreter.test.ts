@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { MAX_COMPILED_KEYWORDS, meter } from "../../src/schema/bounds.ts";
+// Inside: compares interpreter and compiler on the same schemas; the face takes one of them by size.
 import { compileLowered } from "../../src/schema/compile/compiler.ts";
 import { lowerSchema } from "../../src/schema/compile/lower.ts";
 import { compileSchema, describeErrors } from "../../src/schema/compiled-schema.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: an event is read before it is known to be the last, and the room is full, when the test says so.
 import { EventLog, eventStream, type FinalEvent, StreamRoom } from "../../src/server/event-stream.ts";
 
 test("a stream has its last event once, even if it was read before it was known to be the last", async () => {

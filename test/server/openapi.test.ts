@@ -13,6 +13,7 @@ import { Redaction } from "../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { Admin, ReloadableTools } from "../../src/server/admin.ts";
 import { StreamRoom } from "../../src/server/event-stream.ts";
+// Inside: lists the routes that a server adds, which cannot be asked for over HTTP.
 import { addSessionRoutes } from "../../src/server/routes/app.ts";
 import type { App } from "../../src/server/routes/serve.ts";
 import { SessionService } from "../../src/server/service.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { callerOf } from "../../src/http/authentication.ts";
 import { Client } from "../../src/http/clients.ts";
+// Inside: its reads last as long as it says; those of a small journal end at once.
 import { Reads } from "../../src/server/routes/journal.ts";
 
 function requestOf(token: string) {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
+// Inside: gives confirmations any age, also one below zero, without waiting or setting the clock.
 import { SessionMetrics } from "../../src/server/session-metrics.ts";
 import type { Confirmation } from "../../src/sessions/confirmations/confirmation.ts";
 import { startServer, TestClient, WritingTool } from "./harness.ts";

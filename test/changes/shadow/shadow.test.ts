@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+// Inside: leaves a merge half done with places that refuse to sync, which a real disk does not do on request.
 import { acceptRecords } from "../../../src/changes/accepting/accept.ts";
 import { ownFolder } from "../../../src/changes/own-folder.ts";
 import { ShadowTree } from "../../../src/changes/shadow.ts";

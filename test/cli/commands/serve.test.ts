@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
+// Inside: the example of the docs names files that are not here, so that only its shape can be checked.
 import { SERVER_SHAPE } from "../../../src/cli/config/server/server-entry.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
 import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+// Inside: reads where the database is; `sandgate serve` would connect to it.
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { readPostgresOptions } from "../../../src/cli/config/server/load-durable.ts";
 import { createFolder } from "../sandgate.ts";

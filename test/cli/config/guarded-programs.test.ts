@@ -3,6 +3,7 @@ import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { guardedFiles } from "../../../src/base/guarded-files.ts";
+// Inside: writes many paths with the tools of one config; a command would load the config for each.
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { openSandboxes, ToolDispatchEngine, type ToolExecution } from "../../../src/entry/index.ts";
 import { createFolder } from "../sandgate.ts";

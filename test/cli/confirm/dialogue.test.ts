@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+// Inside: asks about calls with hostile ids, without a server on which each of them waits.
 import type { AskedCall } from "../../../src/cli/confirmation.ts";
 import { Dialogue } from "../../../src/cli/confirmation-dialogue.ts";
 import { print } from "../../../src/cli/terminal.ts";

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
+// Inside: answers one question in many ways; only the last test needs a tool that asks it.
 import type { AskedQuestion } from "../../../src/cli/confirmation.ts";
 import { Dialogue } from "../../../src/cli/confirmation-dialogue.ts";
 import { toolsOf } from "../../../src/toolsets/toolsets.ts";

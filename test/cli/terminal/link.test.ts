@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+// Inside: the commands print only addresses that a server or Sandgate has made, and none that is so hostile.
 import { link, print } from "../../../src/cli/terminal.ts";
 
 test.each([

@@ -1,5 +1,6 @@
 import { Writable } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+// Inside: advances a fake clock, since a command shows progress only after seconds of work.
 import { showProgress } from "../../../src/cli/progress.ts";
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+// Inside: styles texts that it chooses; the commands style only words of their own.
 import { print, styled } from "../../../src/cli/terminal.ts";
 import { type ShownText, shown } from "../../../src/rendering/shown.ts";
 

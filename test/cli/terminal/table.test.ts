@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: chooses the texts, times and widths of a table; `sandgate dispatch` shows only calls that it ran.
 import { type RulesOfExecutions, formatTable as tableOf } from "../../../src/cli/commands/dispatch.ts";
 import { withoutStyles } from "../../../src/cli/terminal.ts";
 import { NOTHING_RAN, type ToolExecution } from "../../../src/engine/call/execution.ts";

@@ -6,6 +6,7 @@ import { connect } from "node:http2";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+// Inside: lists the problems of the config; a server that starts with it shows only that there are some.
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { Authority } from "../../certificates.ts";
 import { createFolder } from "../../cli/sandgate.ts";

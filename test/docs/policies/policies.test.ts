@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ConfigSource } from "../../../src/config/source.ts";
 import { readPolicy } from "../../../src/policy/file/read.ts";
+// Inside: compares the page with all conditions, which only their shape lists.
 import { CONDITION_DEFINITIONS } from "../../../src/policy/rule/conditions/condition-shape.ts";
 import { blocksOf } from "../snippets.ts";
 

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { COMMAND, configPage, examplesIn } from "../../../scripts/reference/config-page.ts";
 import { sectionsIn } from "../../../scripts/reference/schema-walk.ts";
 import { parseDuration, parseSize } from "../../../src/base/units.ts";
+// Inside: writes the page from the schema as the script does, to compare it with what is in docs.
 import { configSchema } from "../../../src/cli/commands/schema.ts";
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";

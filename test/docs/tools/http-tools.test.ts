@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+// Inside: three texts of failed connections are compared with the page, without a server that fails so.
 import { noResponseText } from "../../../src/sandboxes/remote/endpoint/outcome.ts";
 import { compileUrl } from "../../../src/tool/http-template.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+// Inside: calls the tool of the page under a policy of the test, since the page's config has none.
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";

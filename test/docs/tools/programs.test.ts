@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+// Inside: calls the tools of the page with a grant for a folder of the test.
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";

@@ -9,6 +9,7 @@ import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "../../../src/patterns/patt
 import { DEFAULT_ARGUMENT_RULES } from "../../../src/schema/arguments.ts";
 import * as bounds from "../../../src/schema/bounds.ts";
 import { normalizeSchema } from "../../../src/schema/dialects/normalize.ts";
+// Inside: compares the page with this bound, which only the checks of formats need.
 import { MAX_FORMATTED_LENGTH } from "../../../src/schema/formats.ts";
 import { contextFor } from "../../engine/helpers.ts";
 

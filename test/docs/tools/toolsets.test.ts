@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+// Inside: asks the registry of a loaded config for the names of all its tools.
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import type { ToolsetName } from "../../../src/toolsets/toolsets.ts";
 import { TOOLSET_TABLE } from "../../toolsets/toolset-table.ts";

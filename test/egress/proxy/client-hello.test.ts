@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import { connect } from "node:tls";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+// Inside: cuts a ClientHello in every place and tries random bytes, without a connection for each.
 import { ClientHelloReader, type FirstBytes } from "../../../src/egress/proxy/tunnel.ts";
 import { listen } from "../servers.ts";
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: tries many sizes of room; an execution has only those of its report.
 import { FirstAndLast } from "../../../src/engine/work-report.ts";
 
 const lengthOf = (text: string): number => text.length;

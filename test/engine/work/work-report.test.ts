@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: reports more calls and lines than fit, without tools that make them.
 import { type NestedWork, WorkReport } from "../../../src/engine/work-report.ts";
 import type { TaskObserver } from "../../../src/sandboxes/contract/sandbox.ts";
 

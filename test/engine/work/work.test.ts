@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: writes the text of calls with hostile names and of counts that it chooses.
 import { type NestedWork, type Work, workText } from "../../../src/engine/work-report.ts";
 
 const NOTHING: Work = { calls: [], omittedCalls: 0, log: [], omittedLines: 0 };

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { FairBudget } from "../../../src/base/fair-budget.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
+// Inside: gives a connection 4 MiB for unread answers, so that they pile up soon, and sees when it is closed.
 import { FrameConnection } from "../../../src/executor/frames/frame-connection.ts";
 import { completeLimits } from "../../../src/executor/limits.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";

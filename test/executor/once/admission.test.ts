@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: a property of random orders of entering and leaving, which requests over HTTP would not have.
 import { Admission } from "../../../src/executor/once/admission.ts";
 
 /** Enters calls by session and name, and logs which are started and refused, in order. */

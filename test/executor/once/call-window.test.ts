@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: a property of random operations on a window of a few bytes; an executor's has 64 MiB.
 import { CallWindow, type RequestIdentity } from "../../../src/executor/once/call-window.ts";
 
 function call(name: string, caller = "caller"): RequestIdentity {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import { completeLimits, type ExecutorLimits } from "../../../src/executor/limits.ts";
+// Inside: submits a call again in the same tick in which its waiter leaves, which requests cannot time.
 import type { CallWaiter } from "../../../src/executor/once/dispatched-call.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
 import { writeMetrics } from "../../../src/http/metrics.ts";

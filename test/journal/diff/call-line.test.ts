@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { DispatchedRecord } from "../../../src/engine/call/journal.ts";
 import { CallLineReader, parseText } from "../../../src/journal/diff/diff-range.ts";
+// Inside: a property of lines with any arguments, which a journal would have to write to the disk first.
 import { deniedParts, dispatchedParts, namesOf } from "../../../src/journal/line/call-parts.ts";
 import { composeLine, parseEntry, type RecordParts } from "../../../src/journal/line/entry.ts";
 import { canonicalText } from "../../../src/json/canonical.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: counts 200,000 names in steps of its own, for which a journal would need as many records.
 import { OTHERS, TimeSeries } from "../../../src/journal/overview/call-index.ts";
 
 const everybody = (): boolean => true;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: compares two open calls that differ in one name only, and ends them in either order.
 import { OpenCalls } from "../../../src/journal/write/open-calls.ts";
 
 const CALL = { session: "s1", tool: "pay", tool_call_id: "c1", turn: "t1", message: "m1" };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
+// Inside: sees what reaches the client, and when the clock stands still, without a server and a connection.
 import { clientLink, type McpAsk } from "../../../src/mcp/gateway/client-link.ts";
 
 const SAMPLING = { method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } };

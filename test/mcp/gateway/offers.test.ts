@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
+// Inside: reads lists that contradict each other, or are malformed, from servers that are functions.
 import { CallLinks } from "../../../src/mcp/gateway/client-link.ts";
 import { ImportedOffers, matchesTemplate, readTemplate } from "../../../src/mcp/gateway/imported-offers.ts";
 import { ServerOffers } from "../../../src/mcp/gateway/listed-offer.ts";

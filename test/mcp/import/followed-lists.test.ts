@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+// Inside: an hour passes on a fake clock, by which a server in another process would not go.
 import { FollowedLists } from "../../../src/mcp/import/followed-lists.ts";
 import { connectionTo } from "./text-server.ts";
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
+// Inside: reads definitions of any form, and 20,000 of one name, without a server that lists them.
 import { readListedTools } from "../../../src/mcp/import/listed-tool.ts";
 
 const inputSchema = { type: "object" };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
+// Inside: its server over stdio is a function, whose requests are recorded; the face starts a program.
 import { FollowedLists } from "../../../src/mcp/import/followed-lists.ts";
 import { ServerTools } from "../../../src/mcp/import/server-tools.ts";
 import { ImportedClasses, ToolNames } from "../../../src/mcp/import/tool-name.ts";

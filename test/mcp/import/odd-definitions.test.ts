@@ -151,6 +151,7 @@ test("However the definitions are written, the good ones among them are taken", 
   await using served = await serveList(() => list);
   await using opened = await open({ web: served.options });
   const { connection } = opened.mcp.servers.get("web") ?? {};
+  // Inside: the property reads 150 lists over one connection; the face would open one for each.
   const { ServerTools } = await import("../../../src/mcp/import/server-tools.ts");
   const { ToolNames } = await import("../../../src/mcp/import/tool-name.ts");
   const { ImportedClasses } = await import("../../../src/mcp/import/tool-name.ts");

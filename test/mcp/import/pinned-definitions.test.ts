@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/json/value.ts";
+// Inside: reads hundreds of lists from a server that is a function; the face would open one for each.
 import { ServerTools } from "../../../src/mcp/import/server-tools.ts";
 import { ImportedClasses, ToolNames } from "../../../src/mcp/import/tool-name.ts";
 import { type DefinitionLock, LockPins, registeredDefinitions } from "../../../src/pins/lock-file.ts";

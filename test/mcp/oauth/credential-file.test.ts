@@ -2,6 +2,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from "no
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+// Inside: changes the file, its mode and its folder between writing and reading; a login does both at once.
 import { CredentialFile } from "../../../src/mcp/oauth/credential-file.ts";
 
 const URL = "https://a.example/mcp";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: plays the browser with wrong states and paths, without an authorization server.
 import { Loopback } from "../../../src/mcp/oauth/oauth-provider.ts";
 
 test("the browser's answer counts only with the state of this login, and at the one path", async () => {

@@ -2,6 +2,7 @@ import * as sdk from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
+// Inside: a property of lists of up to 3,500 items of any size, without a server with as many tools.
 import { pageOf } from "../../../src/mcp/server/find-offer.ts";
 import { connect, PEERS, send, startMcpServer } from "./harness.ts";
 

@@ -2,6 +2,7 @@ import * as sdk from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
+// Inside: asks which calls are left to the SDK: both ways answer alike, so that no client can tell.
 import { readPlainCall } from "../../../src/mcp/server/call-directly.ts";
 import type { Server } from "../../../src/server/server.ts";
 import { TOKENS } from "../../server/harness.ts";

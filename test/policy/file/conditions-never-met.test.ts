@@ -4,6 +4,7 @@ import { ConfigError } from "../../../src/config/problem.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
 import type { PolicyTool } from "../../../src/policy/file/checked-rule.ts";
+// Inside: a property: what is said to be never met is tried with values that a schema has.
 import { whyNever } from "../../../src/policy/file/possible-matches.ts";
 import { readPolicy } from "../../../src/policy/file/read.ts";
 import { valuesAt, valuesOf } from "../../../src/policy/possible/possible-values.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { parsePointer } from "../../../src/json/pointer.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
+// Inside: asks what a schema says of each pointer; a policy's problems show only those that are impossible.
 import { findInSchema } from "../../../src/policy/file/schema-path.ts";
 
 const CLOSED: JsonObject = {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: compares the fast check with the full one; a rule shows only the result of either.
 import { isAmbiguous } from "../../../src/policy/match/ambiguous-text.ts";
 
 const pathText = fc.string({

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: a property: any glob is compared with a naive implementation and with its regular expression.
 import { compileGlob, globPattern } from "../../../src/policy/match/glob.ts";
 
 describe("a glob", () => {

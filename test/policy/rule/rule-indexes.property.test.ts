@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
+// Inside: compares the rules that indexes find with all rules; a policy decides alike without indexes.
 import { spellerFor } from "../../../src/policy/match/spellings.ts";
 import { compileRule } from "../../../src/policy/rule/combine-rules.ts";
 import { ConditionIndex, PrefixMap } from "../../../src/policy/rule/condition-index.ts";

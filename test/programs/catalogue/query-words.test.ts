@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: reads the words of a query, also of a million characters; a search shows only which tools it finds.
 import { isQuestion, queryWordsOf, stem } from "../../../src/programs/catalogue/query-words.ts";
 
 test.each([

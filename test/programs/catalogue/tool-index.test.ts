@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { ToolIndex } from "../../../src/programs/catalogue/catalogue-tools.ts";
+// Inside: compares the stems of words, of which a search shows only an order of tools.
 import { stem, wordsOf } from "../../../src/programs/catalogue/query-words.ts";
 import { tool } from "../harness.ts";
 import { HELD_OUT_SEARCH_QUERIES, MORE_SEARCH_QUERIES } from "./more-queries.ts";

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { allow, ask } from "../../../src/policy/policy.ts";
+// Inside: checks 200 programs at once without running them, to see in which order that is done.
 import { ProgramChecker } from "../../../src/programs/check/program-checker.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { PreflightContext } from "../../../src/tool/tool-traits.ts";

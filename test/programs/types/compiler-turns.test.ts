@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
+// Inside: decides when each compilation ends, to see which one is next; the compiler ends by itself.
 import { CompilerTurns } from "../../../src/programs/type-checker.ts";
 
 /** Programs that are compiled until they are told to end. */

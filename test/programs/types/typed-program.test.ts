@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: reads output that is cut off, or is about other files, which the compiler does not write on request.
 import { readDiagnostics } from "../../../src/programs/type-checker.ts";
 
 const line = (at: number, message: string): string => `program.ts(${at},3): error TS2322: ${message}\n`;

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { toStrictJsonSchema } from "openai/lib/transform";
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
+// Inside: a property of random schemas, for each of which a protocol would need a registry.
 import { toStrictSchema } from "../../../src/protocols/strict/schema.ts";
 import {
   ANTHROPIC_STRICT,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
+// Inside: connections end and return in orders that a server of Restate decides by itself.
 import { Attempts } from "../../../src/restate/calls/attempts.ts";
 import type { GatedDispatchOptions } from "../../../src/restate/calls/gated-dispatch.ts";
 import type { DurableCall } from "../../../src/sessions/durable-runtime.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: stops a dispatch at each of its gates, and begins it anew, without a process that is lost.
 import {
   type Answered,
   GatedDispatch,

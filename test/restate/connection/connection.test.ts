@@ -1,6 +1,7 @@
 import type { Context, ObjectContext, Serde } from "@restatedev/restate-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Ingress, storedKeyOf } from "../../../src/restate/connection/ingress.ts";
+// Inside: registers services of its own; the face registers only those of the sessions.
 import { RegistrationWatch, register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk, openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { type RestateNodes, startRestate } from "../restate-nodes.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
+// Inside: two lists stand for two servers, without sessions and tools on each.
 import { OpenConfirmationList } from "../../../src/restate/sessions/open-confirmations.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { listed } from "../../../src/sessions/confirmations/shared-confirmations.ts";

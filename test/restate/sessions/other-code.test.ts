@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+// Inside: registers other code under the names of the sessions, which the face never does.
 import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk, openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { hostTool } from "../../engine/helpers.ts";

@@ -1,5 +1,6 @@
 import type { Context } from "@restatedev/restate-sdk";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+// Inside: asks from a service of its own; the sessions ask only while a call is under way.
 import type { RestateService } from "../../../src/restate/connection/worker.ts";
 import { loadSdk } from "../../../src/restate/connection/worker.ts";
 import { callObject } from "../../../src/restate/objects/handlers.ts";

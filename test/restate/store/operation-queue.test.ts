@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: decides which operations are refused or too long, and counts what ran together.
 import type { Operation } from "../../../src/restate/objects/handlers.ts";
 import { OperationQueue } from "../../../src/restate/store/store-client.ts";
 

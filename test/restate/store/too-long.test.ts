@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NOTHING_RAN, type ToolExecution } from "../../../src/engine/call/execution.ts";
+// Inside: measures executions against the bound of a message, without Restate, which would refuse them.
 import { withinMessage } from "../../../src/restate/store/store-client.ts";
 
 /** How many bytes a message of Restate can have. */

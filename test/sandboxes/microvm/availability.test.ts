@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { microvmAvailability } from "../../../src/sandboxes/microvm/availability.ts";
+// Inside: looks for a kernel in a folder of its own, also where QEMU is not installed.
 import { findKernel } from "../../../src/sandboxes/microvm/guest/initramfs.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { unavailable } from "./availability.ts";

@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: cuts a line into pieces of any size; a machine sends it as it likes.
 import { awaitLine } from "../../../src/sandboxes/microvm/control-port.ts";
 
 const isEnd = (line: string): true | undefined => (line === "token end" ? true : undefined);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: shares 10 bytes between callers; machines take hundreds of MiB each.
 import { MachineMemory } from "../../../src/sandboxes/microvm/machine-pool.ts";
 
 const never = new AbortController().signal;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: computes the sizes of machines up to 4 GiB, without starting any.
 import { machineBytes, toolMemory } from "../../../src/sandboxes/microvm/microvm-limits.ts";
 
 const MIB = 1_024 * 1_024;

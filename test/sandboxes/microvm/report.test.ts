@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: reads lines that the first process does not write: without the token, or of another form.
 import { reportReader } from "../../../src/sandboxes/microvm/microvm-call.ts";
 
 const TOKEN = "0123456789abcdef0123456789abcdef";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: reads the bytes of a message, and the bounds on it, without a machine that runs the program.
 import { startMessage } from "../../../src/sandboxes/microvm/control-port.ts";
 import { MESSAGE, START_MESSAGE_BYTES } from "../../../src/sandboxes/microvm/guest/first-process.ts";
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: reads the mounts of other machines, with cgroups of version 1, of version 2 or none.
 import { candidatesFor } from "../../../src/sandboxes/process/cgroups.ts";
 
 const V1 = `35 30 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory

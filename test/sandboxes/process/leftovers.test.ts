@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { makeTemporaryDirectory, processMark } from "../../../src/base/temporary-directory.ts";
+// Inside: looks into the directory of cgroups for those that a killed process left.
 import { Cgroups } from "../../../src/sandboxes/process/cgroups.ts";
 import { ISOLATIONS } from "./availability.ts";
 

@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+// Inside: sees which sandbox was taken, and that no other was made; a call runs in either.
 import { Bubblewrap } from "../../../src/sandboxes/process/namespaces/bubblewrap.ts";
 import { GrantedMounts } from "../../../src/sandboxes/process/namespaces/granted-mounts.ts";
 import { type PreparedSandbox, SandboxPool } from "../../../src/sandboxes/process/namespaces/sandbox-pool.ts";

@@ -22,6 +22,7 @@ import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+// Inside: looks for cgroups that a call left, and counts the system calls that the filter refuses.
 import { Cgroups, type Hierarchy } from "../../../src/sandboxes/process/cgroups.ts";
 import { REFUSED } from "../../../src/sandboxes/process/seccomp-system-calls.ts";
 import { unavailable } from "./availability.ts";

@@ -1,6 +1,7 @@
 import { encode, type SourceMapMappings } from "@jridgewell/sourcemap-codec";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: a property of hostile maps, for each of which a tool would have to be loaded and to throw.
 import {
   mapFileBeside,
   type Positions,

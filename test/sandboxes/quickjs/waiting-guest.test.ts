@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { TaskSuspension } from "../../../src/sandboxes/contract/suspension.ts";
+// Inside: its stored bytes are broken, which the engine never stores.
 import { WaitingGuest } from "../../../src/sandboxes/quickjs/suspension/waiting-guest.ts";
 
 /** A guest whose stored bytes are no heap. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: a thread that cannot be ended, and a task that starts as it is given up, cannot be caused.
 import { readQuickJsOutcome as readQuickJs } from "../../../src/sandboxes/quickjs/outcome.ts";
 import { endedOutcome, PoolTask } from "../../../src/sandboxes/threads/pool-task.ts";
 import { readWasmOutcome as readWasm } from "../../../src/sandboxes/wasm/outcome.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: a component cannot be made to return just after its deadline.
 import { readWasmOutcome } from "../../../src/sandboxes/wasm/outcome.ts";
 import type { WasmAnswer } from "../../../src/sandboxes/wasm/thread/thread-task.ts";
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: takes in messages as numbers of bytes, so that all the room of a server is full at once.
 import { type AdmittedMessage, type NotEnforced, RetainedTurns } from "../../../src/server/message-bounds.ts";
 
 /** The longest body. A turn may have 4 of them, a session 8, a principal 16, and all together 64. */

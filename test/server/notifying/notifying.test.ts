@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Receiver } from "../../../src/base/receiver.ts";
+// Inside: opens confirmations while a notification is under way, without a call that waits for each.
 import { Notifier } from "../../../src/server/notifying/notifier.ts";
 import type { Notify } from "../../../src/server/notifying/notify.ts";
 import { AttachedApprovers } from "../../../src/server/service.ts";

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: a property of sets of ids; a session would run each call that is valid.
 import { messageCalls } from "../../../src/sessions/calls/call-run.ts";
 import { call } from "../harness.ts";
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
+// Inside: runs the same tests on the brokers of five stores, without the servers to which they belong.
 import { RecordedListOfOpen } from "../../../src/cluster/recorded-messages.ts";
 import type { Backend } from "../../../src/record/backend.ts";
 import { MemoryBackend } from "../../../src/record/memory-backend.ts";

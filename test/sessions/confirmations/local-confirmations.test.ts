@@ -7,6 +7,7 @@ import type {
   Resolution,
 } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { ConfirmationEvent } from "../../../src/sessions/confirmations/confirmation-broker.ts";
+// Inside: sets the clock, has the store fail, and answers while the store writes.
 import {
   LocalConfirmations,
   type LocalConfirmationsOptions,

@@ -4,6 +4,7 @@ import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
 import { Redaction } from "../../../src/redaction/redaction.ts";
+// Inside: shows calls with 200 projected changes, without a tool and a policy that ask about them.
 import { shownCall } from "../../../src/sessions/calls/call-confirmation.ts";
 
 function requestOf(input: JsonObject): ConfirmationRequest {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import type { LedgerQuery, LedgerTally } from "../../../src/policy/call-history.ts";
+// Inside: enters 100,000 calls without running them.
 import { LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 import { checkOptions, type SessionLimits } from "../../../src/sessions/options.ts";
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import { amountOf, type LedgerQuery } from "../../../src/policy/call-history.ts";
+// Inside: a property of calls in random orders and times, without running them.
 import { type LedgerEntry, LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 
 const TOOLS = ["send", "pay"] as const;

@@ -3,6 +3,7 @@ import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { amountOf, type LedgerQuery, type LedgerTally } from "../../../src/policy/call-history.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
+// Inside: ends and releases the same call twice, which a turn does not do.
 import { LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 import { MessageLedger } from "../../../src/sessions/ledger/message-ledger.ts";
 

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Session } from "../../../src/sessions/session.ts";
 import { SessionStoreError } from "../../../src/sessions/session-errors.ts";
+// Inside: sees what waits in memory while the disk is full, and in which order it is written later.
 import { GuardedStore } from "../../../src/sessions/store/guarded-store.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { answerTo, call, Gate, testSessions, tool } from "../harness.ts";

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { CapabilityKernel } from "../../../src/policy/capability-kernel.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
+// Inside: checks URLs one by one; through the supervisor each would be a call of an agent's process.
 import { checkDeclaredAccess } from "../../../src/supervisor/access/declared-access.ts";
 import { kernelPolicy } from "../../../src/supervisor/access/kernel-policy.ts";
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
+// Inside: a property of any output, also of compilers that are not installed here.
 import { parseDiagnostics } from "../../../src/toolsets/diagnostics-tools.ts";
 
 /** What a program writes about a file. */

@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: compares all files of a walk with those of git; a tool shows only those that match.
 import { Pace } from "../../../src/toolsets/files/pace.ts";
 import { noGaps, walkFiles } from "../../../src/toolsets/files/walk.ts";
 import { Tree } from "./tree.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: matches one path with one rule after the other, without files for each.
 import { Pace } from "../../../src/toolsets/files/pace.ts";
 import { bytesOf, IgnoreRules } from "../../../src/toolsets/files/walk.ts";
 

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+// Inside: counts what a walk could not read, and ends it at once; a tool says only that something is left out.
 import { Pace } from "../../../src/toolsets/files/pace.ts";
 import { noGaps, type WalkGaps, walkFiles } from "../../../src/toolsets/files/walk.ts";
 import { Tree } from "./tree.ts";

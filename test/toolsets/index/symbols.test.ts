@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: a property of any text, and each file of src; a search shows the few symbols that match.
 import { blankJavaScript } from "../../../src/toolsets/index/blank-javascript.ts";
 import { symbolReader } from "../../../src/toolsets/index/workspace-symbols.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolFailure } from "../../../src/tool/tool-failure.ts";
+// Inside: tries one pattern after the other, without files to search.
 import { LinePattern } from "../../../src/toolsets/search/line-pattern.ts";
 
 /** Returns what the model reads of a pattern that is refused. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: compares percentiles with sorted latencies of its own; `sandgate bench` measures others in each run.
 import { Latencies } from "../../../../src/cli/commands/bench/result.ts";
 
 test("percentiles are within a hundredth of those of the sorted latencies", () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: explains one rule after the other; the command reads a whole config for each.
 import { describeExplanation } from "../../../../src/cli/commands/policy/explain.ts";
 import { CanonicalJson } from "../../../../src/json/canonical.ts";
 import type { PolicyRule } from "../../../../src/policy/rule/rule.ts";

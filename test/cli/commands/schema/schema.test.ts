@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+// Inside: only the shape that checks a config knows which entries the printed schema must have.
 import { CONFIG_SHAPE } from "../../../../src/cli/config/load-config.ts";
 import { createFolder, PROJECT, sandgate } from "../../sandgate.ts";
 

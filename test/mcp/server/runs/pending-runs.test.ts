@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+// Inside: fills all the room that there is for calls that wait, without their clients.
 import { Run } from "../../../../src/mcp/server/runs/run.ts";
 import { PendingRuns } from "../../../../src/mcp/server/runs/runs.ts";
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+// Inside: a property of changed states, which would take a request of a client each.
 import { type PendingState, StateSeal } from "../../../../src/mcp/server/runs/runs.ts";
 
 const STATE: PendingState = { id: "a", nonce: "b", expiresAt: Number.MAX_SAFE_INTEGER };

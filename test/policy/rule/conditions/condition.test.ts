@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { equalJson, type JsonValue } from "../../../../src/json/value.ts";
+// Inside: tells `unclear` from `yes` and `no`; a decision shows it only together with an effect.
 import type { Match } from "../../../../src/policy/rule/conditions/comparison.ts";
 import { compileCondition as compileForCall } from "../../../../src/policy/rule/conditions/condition.ts";
 import type { RuleCondition } from "../../../../src/policy/rule/rule.ts";

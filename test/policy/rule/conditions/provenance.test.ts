@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../src/json/value.ts";
 import type { CallHistory, ValueProvenance } from "../../../../src/policy/call-history.ts";
+// Inside: tells `unclear` from `no` for each history; the tests of policies below use the face.
 import { compileCondition } from "../../../../src/policy/rule/conditions/condition.ts";
 import type { RuleCondition, RuleMatch } from "../../../../src/policy/rule/rule.ts";
 import { RuleMatcher } from "../../../../src/policy/rule/rule-matcher.ts";

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
+// Inside: lists an archive with cpio; a machine shows only whether its kernel could unpack it.
 import { writeArchive } from "../../../../src/sandboxes/microvm/guest/initramfs.ts";
 
 const BUSYBOX = "/bin/busybox";

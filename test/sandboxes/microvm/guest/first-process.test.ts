@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
+// Inside: compares the program with the digest that was reviewed; a machine only runs it.
 import { FIRST_PROCESS } from "../../../../src/sandboxes/microvm/guest/first-process.ts";
 import { FIRST_PROCESS_DIGEST } from "../../../../src/sandboxes/microvm/guest/first-process-binary.ts";
 

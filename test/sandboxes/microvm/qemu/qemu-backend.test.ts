@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+// Inside: reads the memory maps of QEMU, and cuts off the state that it saved.
 import type { Machine } from "../../../../src/sandboxes/microvm/machine.ts";
 import { rehearse } from "../../../../src/sandboxes/microvm/machine-pool.ts";
 import { canSealMemory, QemuBackend } from "../../../../src/sandboxes/microvm/qemu/qemu-backend.ts";

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+// Inside: opens a sealed file for writing; a machine keeps its file to itself.
 import { canSealMemory, sealMemory } from "../../../../src/sandboxes/microvm/qemu/qemu-backend.ts";
 
 const MEMORY = Buffer.concat([Buffer.alloc(8_192), Buffer.alloc(4_096, 7), Buffer.alloc(4_096)]);

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+// Inside: stores files that are no states, and more than eight; QEMU takes seconds to save a real one.
 import { StateCache } from "../../../../src/sandboxes/microvm/qemu/state-cache.ts";
 
 const PAGE = 4_096;

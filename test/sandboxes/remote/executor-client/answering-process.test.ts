@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: answers of several processes alternate behind one address, as behind a load balancer.
 import { AnsweringProcess } from "../../../../src/sandboxes/remote/executor-client/endpoint.ts";
 
 const A = { id: "a".repeat(32), time: 10 };

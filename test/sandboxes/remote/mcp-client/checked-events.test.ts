@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { checkedEvents, MessageRoom } from "../../../../src/sandboxes/remote/mcp-client/message-streams.ts";
+// Inside: cuts events into pieces of any size; a socket cuts them as it likes.
 import { WireFilter } from "../../../../src/sandboxes/remote/mcp-client/wire-filter.ts";
 
 const NOTIFICATION = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"é"}}';

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
 import type { SandboxOutcome } from "../../../../src/sandboxes/contract/outcome.ts";
+// Inside: the server is a function that sees the signal of the call, and when its clock stands still.
 import { McpSandbox } from "../../../../src/sandboxes/remote/mcp-client/mcp-sandbox.ts";
 import type {
   McpCallEnd,

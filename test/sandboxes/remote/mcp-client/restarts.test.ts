@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+// Inside: gives the times as arguments: the restarts of an hour would take an hour.
 import { Restarts } from "../../../../src/sandboxes/remote/mcp-client/rate.ts";
 
 const MINUTE = 60_000;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: converts numbers at the edge of f32, without a component for each.
 import type { ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
 import { callExport } from "../../../../src/sandboxes/wasm/exports/call-export.ts";
 import { ArgumentError, argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/json.ts";

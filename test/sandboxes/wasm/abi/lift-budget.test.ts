@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LiftBudget, LiftBudgetError, MAX_ITEMS } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
+// Inside: sees what is charged after each step; a component shows only that it was ended.
 import { BodyBudget } from "../../../../src/sandboxes/wasm/host/wasi-http/body-budget.ts";
 import { Fields } from "../../../../src/sandboxes/wasm/host/wasi-http/fields.ts";
 import { OutgoingRequest } from "../../../../src/sandboxes/wasm/host/wasi-http/outgoing-request.ts";

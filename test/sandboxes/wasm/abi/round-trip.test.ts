@@ -1,6 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: a property of random types, for each of which a component would have to be compiled.
 import { type CoreValue, liftFlat, lowerFlat, takeFrom } from "../../../../src/sandboxes/wasm/abi/call.ts";
 import { Handles } from "../../../../src/sandboxes/wasm/abi/handles.ts";
 import { layoutOf, MAX_FLAT } from "../../../../src/sandboxes/wasm/abi/layout.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+// Inside: reads strings of 1.2 MB in encodings that few compilers write, without a component for each.
 import { Handles } from "../../../../src/sandboxes/wasm/abi/handles.ts";
 import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import {

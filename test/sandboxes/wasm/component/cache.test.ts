@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+// Inside: reads entries as another process would, and opens the directory to others between two uses.
 import { ComponentCache } from "../../../../src/sandboxes/wasm/component/cache.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandgate-cache-"));

@@ -1,5 +1,6 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
+// Inside: reads components without validating or running them, so that each bound is met alone.
 import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
 import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance/instance.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";

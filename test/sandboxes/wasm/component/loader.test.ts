@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+// Inside: sees that two who ask get the same component, and that the cache is written once.
 import { ComponentCache } from "../../../../src/sandboxes/wasm/component/cache.ts";
 import { ComponentLoader } from "../../../../src/sandboxes/wasm/component/loader.ts";
 import { WasmSandbox } from "../../../../src/sandboxes/wasm/wasm-sandbox.ts";

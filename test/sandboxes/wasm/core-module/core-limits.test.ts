@@ -1,6 +1,7 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: a property of minima, maxima and caps, which V8 checks on a core module alone.
 import {
   limitCoreModule,
   memoryExportName,

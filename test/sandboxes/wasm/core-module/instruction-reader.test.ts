@@ -8,6 +8,7 @@ import {
   sectionBytes,
   u32Bytes,
 } from "../../../../src/sandboxes/wasm/core-module/binary.ts";
+// Inside: reads instructions one by one, also those that no compiler of the tests writes.
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import { InstructionReader } from "../../../../src/sandboxes/wasm/core-module/instruction-reader.ts";
 import { INSTRUCTION } from "../../../../src/sandboxes/wasm/core-module/instructions.ts";

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: divides caps of many sizes by arithmetic, without components that have such memories.
 import {
   divideMemory,
   type InstantiatedModule,

@@ -1,5 +1,6 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
+// Inside: what code can change decides only how an instance is restored, which no call shows.
 import { mutableGlobals } from "../../../../src/sandboxes/wasm/component/prepared-code.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 

@@ -1,5 +1,6 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
+// Inside: whether a start function ends at once decides only if it gets a deadline.
 import { startsAtOnce } from "../../../../src/sandboxes/wasm/component/prepared-code.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 

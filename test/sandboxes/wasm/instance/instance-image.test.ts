@@ -2,6 +2,7 @@ import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { CompiledCore } from "../../../../src/sandboxes/wasm/artifact.ts";
+// Inside: a property of writes to memories and globals, without a component that makes them.
 import { mutableGlobals } from "../../../../src/sandboxes/wasm/component/prepared-code.ts";
 import { limitCoreModule, memoryExportName } from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";

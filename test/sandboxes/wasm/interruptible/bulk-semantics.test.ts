@@ -1,6 +1,7 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+// Inside: compares rewritten modules with the original ones, which no sandbox runs.
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import { makeInterruptible } from "../../../../src/sandboxes/wasm/interruptible/interruptible.ts";
 

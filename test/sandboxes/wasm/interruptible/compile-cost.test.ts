@@ -1,5 +1,6 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
+// Inside: whether a function is expensive decides only how it is compiled, which no call shows.
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import { makeInterruptible } from "../../../../src/sandboxes/wasm/interruptible/interruptible.ts";
 

@@ -1,5 +1,6 @@
 import { parse, print } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
+// Inside: finds the guards in rewritten code; a call shows only that it ends in time.
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import { makeInterruptible } from "../../../../src/sandboxes/wasm/interruptible/interruptible.ts";
 

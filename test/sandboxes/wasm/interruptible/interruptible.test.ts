@@ -6,6 +6,7 @@ import {
   sectionBytes,
   sections,
 } from "../../../../src/sandboxes/wasm/core-module/binary.ts";
+// Inside: reads names, hints and sections of rewritten modules, which no call shows.
 import { limitCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import {

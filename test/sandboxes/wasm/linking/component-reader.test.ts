@@ -3,6 +3,7 @@ import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
+// Inside: a property of 500 damaged components, without the gate and the validator around the reader.
 import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
 import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance/instance.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";

@@ -3,6 +3,7 @@ import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { afterAll, describe, expect, test } from "vitest";
 import { wrap } from "../../../../examples/quickstart/wasm/build.ts";
 import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
+// Inside: validates hostile components by themselves, and closes the validator in the middle of one.
 import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
 import { Validator } from "../../../../src/sandboxes/wasm/component/loader.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";

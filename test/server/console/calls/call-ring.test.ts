@@ -4,6 +4,7 @@ import type { DispatchEvent } from "../../../../src/engine/call/events.ts";
 import { NOTHING_RAN } from "../../../../src/engine/call/execution.ts";
 import { CallProgress, linkProgress } from "../../../../src/engine/reporting/progress.ts";
 import type { JsonValue } from "../../../../src/json/value.ts";
+// Inside: a ring with room for three calls, and events in any order; a server's has room for many more.
 import { CallRing } from "../../../../src/server/console/calls/call-ring.ts";
 import { boundedJson } from "../../../../src/server/console/calls/console-call.ts";
 

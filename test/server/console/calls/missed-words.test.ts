@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RuleConditions } from "../../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
+// Inside: reads the words for one condition after the other, without a call that is denied for each.
 import { missedInWords } from "../../../../src/server/console/calls/call-view.ts";
 
 function policyWith(...whens: readonly RuleConditions[]): RulePolicy {

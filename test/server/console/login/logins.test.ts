@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
 import type { Sender } from "../../../../src/http/authentication.ts";
+// Inside: begins 5,000 logins of 100 credentials, without as many requests of browsers.
 import { Logins } from "../../../../src/server/console/logins.ts";
 
 const ORIGIN = "http://127.0.0.1:7420";

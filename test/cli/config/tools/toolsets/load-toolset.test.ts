@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+// Inside: loads items of `toolsets` one by one, without a config around them.
 import { loadToolset } from "../../../../../src/cli/config/tools/load-tools.ts";
 import { ConfigError } from "../../../../../src/config/problem.ts";
 import { ConfigSource } from "../../../../../src/config/source.ts";

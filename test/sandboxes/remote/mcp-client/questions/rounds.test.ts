@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../../../src/json/value.ts";
 import type { McpCallLink } from "../../../../../src/sandboxes/remote/mcp-client/questions/open-calls.ts";
+// Inside: the server is a function that wants more again and again, to reach the bound of eight rounds.
 import { inRounds } from "../../../../../src/sandboxes/remote/mcp-client/questions/rounds.ts";
 
 const FORM = { method: "elicitation/create", params: { message: "?" } };

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../../src/json/value.ts";
+// Inside: the server is a function that wants a page opened after every answer.
 import { withPages } from "../../../../../src/sandboxes/remote/mcp-client/questions/rounds.ts";
 
 const PAGE = { mode: "url", url: "https://example.com/in", message: "Sign in", elicitationId: "1" };

@@ -8,6 +8,7 @@ import type { JsonValue } from "../../../../../src/json/value.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { NetGrant } from "../../../../../src/policy/grant/net-grant.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
+// Inside: passes values of wrong types, which code that was compiled from WIT cannot.
 import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-members.ts";
 import { BodyBudget } from "../../../../../src/sandboxes/wasm/host/wasi-http/body-budget.ts";
 import { Fields } from "../../../../../src/sandboxes/wasm/host/wasi-http/fields.ts";

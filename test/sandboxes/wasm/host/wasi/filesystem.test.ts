@@ -15,6 +15,7 @@ import type { JsonValue } from "../../../../../src/json/value.ts";
 import type { DirectoryGrant, FsGrant } from "../../../../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
+// Inside: passes wrong types and foreign objects, which code that was compiled from WIT cannot.
 import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-members.ts";
 import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/descriptor.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
